@@ -1,0 +1,123 @@
+"""What one measurement is: identity, outcome, raw answers and times. Figures are derived from it, never stored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Status(str, Enum):
+    """How a measurement ended."""
+
+    OK = "ok"
+    OUT_OF_MEMORY = "out-of-memory"
+    TIMEOUT = "timeout"
+    CRASHED = "crashed"
+    INVALID_ANSWER = "invalid-answer"
+    RULE_BROKEN = "rule-broken"
+    NOT_INSTALLED = "not-installed"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A status, one line that says why, and the last lines of the entry's own log."""
+
+    status: Status
+    detail: str = ""
+    log: str = ""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Everything that makes a measurement this one and no other; its hash names the file.
+
+    `fields` is JSON: `track dataset queries algorithm build query k runs builds sandbox cpus
+    memory_limit_bytes` (shown in tables) and what they stand for (`data_hash entry_hash packages workload
+    limits machine`).
+    """
+
+    fields: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.fields[name]
+
+    @property
+    def key(self) -> str:
+        """32 hexadecimal digits over all the fields."""
+        text = json.dumps(self.fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+#: The kinds of invalid ids that are counted, in the order in which an id is tested.
+INVALID_KINDS = ("out_of_range", "duplicate", "not_live", "fails_filter")
+
+
+@dataclass(frozen=True)
+class Score:
+    """What one array of answers is worth, query by query; every array has shape (queries,).
+
+    `hits` are the tie-tolerant ones, `hits_strict` those whose id is in the truth, `hits_bigann` big-ann's;
+    `possible` is min(k, true answers). `invalid` counts the answers of each kind of INVALID_KINDS.
+    """
+
+    hits: npt.NDArray[np.uint16]
+    hits_strict: npt.NDArray[np.uint16]
+    hits_bigann: npt.NDArray[np.uint16]
+    possible: npt.NDArray[np.uint16]
+    invalid: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One timed operation of the entry: which build it belongs to, its place in the workload, what it cost."""
+
+    build: int
+    operation: int
+    kind: str
+    seconds: float
+    cpu_seconds: float
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What the sandbox saw over the whole life of the entry (the worst of the builds).
+
+    CPU seconds inside and outside the timed windows, summed over the process tree.
+    """
+
+    peak_memory_bytes: int = 0
+    peak_anonymous_bytes: int = 0
+    cpu_inside_seconds: float = 0.0
+    cpu_outside_seconds: float = 0.0
+    leftover_processes: int = 0
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """One measurement, raw.
+
+    `answers` holds the distinct arrays of ids (queries, k), in the order of the query set, -1 where there is
+    no answer; `scores` one score for each. `answer_of[b, r, s]` says which of them build `b`, run `r`,
+    search `s` gave (-1: it never came), `seconds[b, r, s]` how long that batch took (NaN: never).
+    `counts[s]` is the number of queries in search `s`. `truths` are the keys of the ground truths, one per search.
+    """
+
+    identity: Identity
+    outcome: Outcome
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    counts: tuple[int, ...] = ()
+    seconds: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    answer_of: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0, 0), np.int32))
+    answers: tuple[npt.NDArray[np.int32], ...] = ()
+    scores: tuple[Score, ...] = ()
+    steps: tuple[Step, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    truths: tuple[str, ...] = ()
+    stats: Mapping[str, Any] = field(default_factory=dict)

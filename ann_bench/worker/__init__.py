@@ -1,0 +1,1 @@
+"""The worker: the only code of the project that runs inside the sandbox."""

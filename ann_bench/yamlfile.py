@@ -1,0 +1,114 @@
+"""YAML files checked against a pydantic model: an error names the file, the line, the key and what is valid there."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from ann_bench.errors import UsageError
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def load(path: Path, model: type[Model]) -> Model:
+    """The file as a `model`.
+
+    Raises UsageError, one line with the place, where the file cannot be read, is no YAML, repeats a key, or
+    does not fit the model.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise UsageError(f"{path}: cannot be read ({reason})") from error
+    try:
+        tree = yaml.compose(text, Loader=yaml.SafeLoader)
+        _refuse_repeated_keys(path, tree)
+        value = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise UsageError(f"{path}:{line}: no valid YAML ({error.problem})") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise UsageError(f"{path}: no valid YAML ({str(error).splitlines()[0]})") from error
+    if not isinstance(value, dict):
+        raise UsageError(f"{path}:1: expected `key: value` lines, valid keys: {', '.join(model.model_fields)}")
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise UsageError(_first_line(path, tree, model, error)) from error
+
+
+def _first_line(path: Path, tree: yaml.Node | None, model: type[BaseModel], error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = [part for part in first["loc"] if not (isinstance(part, str) and part.startswith("function-"))]
+    line = _line(tree, where)
+    name = ".".join(str(part) for part in where)
+    if first["type"] == "extra_forbidden":
+        valid = _valid_keys(model, where[:-1])
+        near = difflib.get_close_matches(str(where[-1]), valid, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(valid)}"
+        return f"{path}:{line}: unknown key {name!r}; {hint}"
+    if first["type"] == "missing":
+        return f"{path}:{line}: the key {name!r} is missing"
+    message = first["msg"].removeprefix("Value error, ")
+    found = first.get("input")
+    shown = f" (found {found!r})" if isinstance(found, str | int | float | bool) else ""
+    rest = f"; {error.error_count() - 1} more after it" if error.error_count() > 1 else ""
+    return f"{path}:{line}: {name + ': ' if name else ''}{message[:1].lower()}{message[1:]}{shown}{rest}"
+
+
+def _valid_keys(model: Any, where: Sequence[Any]) -> list[str]:
+    """The keys of the model that lies at `where`, looking through lists, dicts and optional types."""
+    if not where:
+        return list(model.model_fields) if hasattr(model, "model_fields") else []
+    field = model.model_fields.get(where[0]) if hasattr(model, "model_fields") else None
+    if field is None:
+        return []
+    rest = list(where[1:])
+    for candidate in _models_in(field.annotation):
+        for skip in range(len(rest) + 1):
+            keys = _valid_keys(candidate, rest[skip:])
+            if keys:
+                return keys
+    return []
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [m for inner in getattr(annotation, "__args__", ()) for m in _models_in(inner)]
+
+
+def _line(node: yaml.Node | None, where: Sequence[Any]) -> int:
+    """The 1-based line of the deepest part of `where` that the file has."""
+    line = node.start_mark.line + 1 if node else 1
+    for part in where:
+        if isinstance(node, yaml.MappingNode):
+            pair = next(((k, v) for k, v in node.value if k.value == str(part)), None)
+            if pair is None:
+                continue  # pydantic's path also names the branch of a union, which no line of the file has
+            line, node = pair[0].start_mark.line + 1, pair[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+            line = node.start_mark.line + 1
+    return line
+
+
+def _refuse_repeated_keys(path: Path, node: yaml.Node | None) -> None:
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    line = key.start_mark.line + 1
+                    raise UsageError(f"{path}:{line}: the key {key.value!r} stands here a second time")
+                seen.add(key.value)
+            _refuse_repeated_keys(path, value)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _refuse_repeated_keys(path, item)
