@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-Vectors = npt.NDArray[Any] | csr_matrix
-Ids = npt.NDArray[np.integer[Any]]
+Vectors: TypeAlias = npt.NDArray[Any] | csr_matrix
+Ids: TypeAlias = npt.NDArray[np.integer[Any]]
 
 
 class Algorithm:

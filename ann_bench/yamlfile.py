@@ -1,4 +1,4 @@
-"""YAML files checked against a pydantic model: an error names the file, the line, the key and what is valid there."""
+"""YAML files checked against a pydantic model: errors name the file, the line, the key and what is valid."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def load(path: Path, model: type[Model]) -> Model:
     except (yaml.YAMLError, ValueError) as error:
         raise UsageError(f"{path}: no valid YAML ({str(error).splitlines()[0]})") from error
     if not isinstance(value, dict):
-        raise UsageError(f"{path}:1: expected `key: value` lines, valid keys: {', '.join(model.model_fields)}")
+        keys = ", ".join(model.model_fields)
+        raise UsageError(f"{path}:1: expected `key: value` lines; valid keys: {keys}")
     try:
         return model.model_validate(value)
     except ValidationError as error:

@@ -1,1 +1,1 @@
-"""TODO-room."""
+"""The commands, one file each."""

@@ -1,1 +1,1 @@
-"""TODO-room."""
+"""From manifests to arrays: schema, file formats, downloads, the cache, synthetic makers."""

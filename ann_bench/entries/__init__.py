@@ -1,1 +1,1 @@
-"""TODO-room."""
+"""What an entrant hands in: config.yaml, discovery."""

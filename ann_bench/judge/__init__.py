@@ -1,1 +1,1 @@
-"""TODO-room."""
+"""Drives a workload through a sandboxed worker: times, validates, scores."""

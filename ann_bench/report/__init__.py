@@ -1,1 +1,1 @@
-"""TODO-room."""
+"""Tables and plots made from results."""

@@ -1,1 +1,1 @@
-"""TODO-room."""
+"""The result bundle: written once, read, verified, exported."""

@@ -1,1 +1,1 @@
-"""TODO-room."""
+"""Where a worker runs: one small interface, one file per kind."""

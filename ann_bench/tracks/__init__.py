@@ -1,1 +1,1 @@
-"""TODO-room."""
+"""The tracks, one small file each."""

@@ -1,1 +1,1 @@
-"""TODO-room."""
+"""Exact answers, kept under the hash of all that they depend on."""
