@@ -42,7 +42,8 @@ class ArrayRef:
     def _map(self, mode: Any) -> Array:
         if self.nbytes == 0:
             return np.empty(self.shape, dtype=self.dtype)
-        return np.memmap(self.path, dtype=self.dtype, mode=mode, offset=self.offset, shape=self.shape)
+        mapped = np.memmap(self.path, dtype=self.dtype, mode=mode, offset=self.offset, shape=self.shape)
+        return mapped.view(np.ndarray)  # some libraries refuse or slow down on subclasses
 
     def head(self, rows: int) -> ArrayRef:
         """The first `rows` rows."""

@@ -89,14 +89,15 @@ class Step:
 class Usage:
     """What the sandbox saw over the whole life of the entry (the worst of the builds).
 
-    CPU seconds inside and outside the timed windows, summed over the process tree.
+    CPU seconds inside and outside the timed windows, summed over the process tree; `processes` is the most
+    processes that lived in it at once.
     """
 
     peak_memory_bytes: int = 0
     peak_anonymous_bytes: int = 0
     cpu_inside_seconds: float = 0.0
     cpu_outside_seconds: float = 0.0
-    leftover_processes: int = 0
+    processes: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,43 @@
+"""What a track is: a preset. A function from a data set to a workload, limits, and a ranking rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ann_bench.datasets.dataset import Dataset
+from ann_bench.workload import Limits, Workload
+
+GIB = 1024**3
+
+
+@dataclass(frozen=True)
+class Score:
+    """How entries of a track are ranked: the best `figure` among the results with recall >= `least_recall`."""
+
+    figure: str
+    least_recall: float | None = None
+
+    def __str__(self) -> str:
+        """In words, for tables."""
+        bound = "" if self.least_recall is None else f" at recall >= {self.least_recall:.2f}"
+        return f"best {self.figure}{bound}"
+
+
+@dataclass(frozen=True)
+class Track:
+    """A preset.
+
+    `workload(dataset, k)` makes the operations (UsageError where the data set lacks what the track needs);
+    `runs` is how often each batch is repeated; an entry may bring at most `query_configs` query configs.
+    """
+
+    name: str
+    description: str
+    default_dataset: str
+    workload: Callable[[Dataset, int], Workload]
+    limits: Limits
+    query_configs: int
+    score: Score
+    k: int = 10
+    runs: int = 5

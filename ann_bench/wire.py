@@ -1,0 +1,119 @@
+"""The wire between judge and worker: one JSON object a line over a Unix socket, size-capped, never pickle.
+
+Arrays do not travel here; they lie in files that both sides map (`ann_bench.arrays`).
+
+    judge                                        worker
+                                                 {"type": "hello", "protocol": 1, ...}
+    {"type": "create", "seq": 1, ...}            {"type": "done", "seq": 1}
+    {"type": "build" | "setup" | "insert" | "delete" | "replace" | "search", "seq": n, ...}
+                                                 {"type": "ready", "seq": n}
+    {"type": "go", "seq": n}                     {"type": "done", "seq": n}
+    {"type": "set" | "stats", "seq": n, ...}     {"type": "done", "seq": n, ...}
+    {"type": "quit", "seq": n}                   (exits)
+
+Instead of `ready` or `done` a worker may answer {"type": "error", "seq": n, "kind": ..., "text": ...}, where
+kind is `exception`, `memory` or `invalid-answer`.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import time
+from typing import Any
+
+PROTOCOL = 1
+
+#: No message is longer than this, in bytes.
+MESSAGE_CAP = 64 * 1024
+
+#: What every cell of an answer file holds until the worker has written it. No id is this small, so an answer
+#: file that still holds it when `done` arrives was not answered.
+UNANSWERED = -(2**63)
+
+Message = dict[str, Any]
+
+
+class WireError(Exception):
+    """The other side broke the protocol."""
+
+
+class WireClosed(Exception):
+    """The other side is gone."""
+
+
+class WireTimeout(Exception):
+    """Nothing came in time."""
+
+
+class Channel:
+    """One end of the wire.
+
+    `wake` is a second file descriptor to wait on: when it becomes readable before a message has come, the
+    other side is taken for gone, although one of its children may still hold the socket open.
+    """
+
+    def __init__(self, connection: socket.socket, wake: int | None = None) -> None:
+        self._socket = connection
+        self._wake = wake
+        self._pending = b""
+        self._poll = select.poll()
+        self._poll.register(connection, select.POLLIN)
+        if wake is not None:
+            self._poll.register(wake, select.POLLIN)
+
+    def send(self, message: Message) -> None:
+        """Send one message; WireError where it is too long, WireClosed where nobody listens."""
+        line = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+        if len(line) > MESSAGE_CAP:
+            raise WireError(f"a message of {len(line):,} bytes is longer than {MESSAGE_CAP:,}")
+        try:
+            self._socket.sendall(line)
+        except OSError as error:
+            raise WireClosed(str(error)) from error
+
+    def receive(self, timeout: float | None = None) -> Message:
+        """The next message; WireTimeout after `timeout` seconds, WireClosed, or WireError for anything odd."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while b"\n" not in self._pending:
+            if len(self._pending) > MESSAGE_CAP:
+                raise WireError(f"a message longer than {MESSAGE_CAP:,} bytes")
+            self._pending += self._read(deadline)
+        line, _, self._pending = self._pending.partition(b"\n")
+        return _parse(line)
+
+    def _read(self, deadline: float | None) -> bytes:
+        left = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
+        ready = dict(self._poll.poll(left))
+        if self._socket.fileno() in ready:
+            try:
+                data = self._socket.recv(MESSAGE_CAP)
+            except OSError as error:
+                raise WireClosed(str(error)) from error
+            if not data:
+                raise WireClosed("the connection was closed")
+            return data
+        if ready:
+            raise WireClosed("the process ended")
+        raise WireTimeout
+
+    def unread(self) -> bool:
+        """Whether something has come that nobody asked for."""
+        if self._pending:
+            return True
+        return bool(select.select([self._socket], [], [], 0)[0])
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+
+def _parse(line: bytes) -> Message:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise WireError(f"not a JSON line: {line[:60]!r}") from error
+    if not isinstance(message, dict) or not isinstance(message.get("type"), str):
+        raise WireError(f"not a message: {line[:60]!r}")
+    return message

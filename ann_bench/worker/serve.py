@@ -1,0 +1,200 @@
+"""Answer the judge's messages with the entry's calls."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from ann_bench.algorithm import Algorithm
+from ann_bench.arrays import Array, ArrayRef, CsrRef, csr, ref_from_json
+from ann_bench.wire import MESSAGE_CAP, PROTOCOL, Channel, Message, WireClosed
+
+Work = Callable[[], None]
+
+
+class InvalidAnswer(Exception):
+    """The entry's answer has the wrong type or shape."""
+
+
+def serve(channel: Channel) -> None:
+    """Serve until `quit`, or until the judge is gone."""
+    worker = _Worker()
+    channel.send({"type": "hello", "protocol": PROTOCOL, "python": platform.python_version(), "numpy": np.__version__})
+    try:
+        while True:
+            message = channel.receive()
+            if message["type"] == "quit":
+                return
+            _answer(channel, worker, message)
+    except WireClosed:
+        return
+
+
+def _answer(channel: Channel, worker: _Worker, message: Message) -> None:
+    seq = message["seq"]
+    try:
+        if message["type"] in _UNTIMED:
+            extra = _UNTIMED[message["type"]](worker, message)
+            channel.send({"type": "done", "seq": seq, **extra})
+            return
+        work = _TIMED[message["type"]](worker, message)
+        channel.send({"type": "ready", "seq": seq})
+        channel.receive()  # go
+        work()
+        channel.send({"type": "done", "seq": seq})
+    except WireClosed:
+        raise
+    except InvalidAnswer as error:
+        channel.send({"type": "error", "seq": seq, "kind": "invalid-answer", "text": str(error)[:1000]})
+    except MemoryError as error:
+        channel.send({"type": "error", "seq": seq, "kind": "memory", "text": _last_line(error)})
+    except Exception as error:  # noqa: BLE001  whatever an entry raises is a result with a name
+        traceback.print_exc()
+        channel.send({"type": "error", "seq": seq, "kind": "exception", "text": _last_line(error)})
+
+
+def _last_line(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({frames[-1].filename.rsplit('/', 1)[-1]}:{frames[-1].lineno})" if frames else ""
+    text = "".join(traceback.format_exception_only(type(error), error)).strip().replace("\n", " ")
+    return text[:1000] + place
+
+
+class _Worker:
+    entry: Algorithm
+
+    def create(self, message: Message) -> Message:
+        """Import the entry's class and make the one instance that will be measured."""
+        folder = message["entry"]
+        sys.path.insert(0, folder)
+        module, _, name = message["class"].rpartition(".")
+        self.entry = getattr(importlib.import_module(module), name)(**message["common"], **message["build"])
+        return {}
+
+    def set(self, message: Message) -> Message:
+        """Hand over one query config."""
+        self.entry.set_query_arguments(**message["arguments"])
+        return {}
+
+    def stats(self, message: Message) -> Message:
+        """The entry's own counters, if they fit in a message."""
+        stats = {str(k): _plain(v) for k, v in dict(self.entry.stats()).items()}
+        return {"stats": stats if len(str(stats)) < MESSAGE_CAP // 2 else {"error": "too large"}}
+
+    def build(self, message: Message) -> Work:
+        """`fit` on all the rows."""
+        base, tags = _rows(message, "base"), _rows(message, "tags")
+        learn = _opened(message["learn"])
+        return lambda: self.entry.fit(base, tags, learn)
+
+    def setup(self, message: Message) -> Work:
+        """`setup` before a stream."""
+        return lambda: self.entry.setup(message["max_points"])
+
+    def insert(self, message: Message) -> Work:
+        """`insert` one block of rows."""
+        rows, ids, tags = _rows(message, "base"), _ids(message), _rows(message, "tags")
+        return lambda: self.entry.insert(rows, ids, tags)
+
+    def delete(self, message: Message) -> Work:
+        """`delete` a range of ids."""
+        ids = _ids(message)
+        return lambda: self.entry.delete(ids)
+
+    def replace(self, message: Message) -> Work:
+        """`replace` one block of rows."""
+        rows, ids, tags = _rows(message, "base"), _ids(message), _rows(message, "tags")
+        return lambda: self.entry.replace(rows, ids, tags)
+
+    def search(self, message: Message) -> Work:
+        """One batch of queries; the judge fills the input files between `ready` and `go`."""
+        queries, tags = _Input(message["queries"]), _Input(message["query_tags"])
+        answers = ArrayRef.from_json(message["answers"]).open_writable()
+        cells = answers.reshape(-1)[:: 4096 // answers.itemsize]
+        cells[...] = cells.copy()  # fault the pages in for writing
+
+        def work() -> None:
+            result = self.entry.query(queries.get(), message["k"], tags.get())
+            answers[...] = _checked(result, answers.shape)
+
+        return work
+
+
+_UNTIMED: dict[str, Callable[[_Worker, Message], Message]] = {
+    "create": _Worker.create,
+    "set": _Worker.set,
+    "stats": _Worker.stats,
+}
+_TIMED: dict[str, Callable[[_Worker, Message], Work]] = {
+    name: getattr(_Worker, name) for name in ("build", "setup", "insert", "delete", "replace", "search")
+}
+
+
+class _Input:
+    """An input that is mapped before `go` and filled by the judge at `go`."""
+
+    def __init__(self, description: Message | None) -> None:
+        self._ref = None if description is None else ref_from_json(description)
+        refs = [self._ref] if isinstance(self._ref, ArrayRef) else []
+        if isinstance(self._ref, CsrRef):
+            refs = [self._ref.indptr, self._ref.indices, self._ref.data]
+        self._arrays = [ref.open() for ref in refs]
+        for array in self._arrays:
+            _touch(array)
+
+    def get(self) -> Any:
+        """The array, or the CSR matrix over the arrays, or None."""
+        if isinstance(self._ref, CsrRef):
+            indptr, indices, data = self._arrays
+            return csr(indptr, indices, data, self._ref.shape)
+        return self._arrays[0] if self._arrays else None
+
+
+def _touch(array: Array) -> None:
+    """Fault every page in now, so that the entry's call does not pay for it."""
+    if array.nbytes:
+        int(array.reshape(-1).view(np.uint8)[::4096].sum())
+
+
+def _opened(description: Message | None) -> Any:
+    return None if description is None else ref_from_json(description).open()
+
+
+def _rows(message: Message, name: str) -> Array | csr_matrix | None:
+    whole = _opened(message[name])
+    if whole is None:
+        return None
+    start, stop = message["rows"]
+    return whole if (start, stop) == (0, whole.shape[0]) else whole[start:stop]
+
+
+def _ids(message: Message) -> Array:
+    start, stop = message["ids"]
+    return np.arange(start, stop, dtype=np.int64)
+
+
+def _checked(result: Any, shape: Sequence[int]) -> Array:
+    """The answer as an integer array of this shape, or InvalidAnswer."""
+    try:
+        ids = np.asarray(result)
+    except ValueError as error:
+        raise InvalidAnswer(f"query() returned no rectangular array ({error})") from error
+    if ids.dtype.kind not in "iu":
+        raise InvalidAnswer(f"query() returned {ids.dtype} instead of integer ids")
+    if ids.shape != tuple(shape):
+        raise InvalidAnswer(f"query() returned an array of shape {ids.shape} instead of {tuple(shape)}")
+    return ids
+
+
+def _plain(value: Any) -> Any:
+    """A counter as JSON: numpy scalars become numbers, anything else its text."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, str | int | float | bool | type(None)) else str(value)
