@@ -42,9 +42,9 @@ class Replace:
 
 @dataclass(frozen=True)
 class Search:
-    """Ask these rows of the query set for their `k` nearest live rows, under their tags where `filtered`."""
+    """Ask the first `queries` rows of the query set for their `k` nearest live rows, under their tags where `filtered`."""
 
-    queries: range
+    queries: int
     k: int
     filtered: bool = False
 

@@ -65,6 +65,9 @@ class Session(Protocol):
     def reading(self) -> Reading:
         """What has been used so far."""
 
+    def log(self) -> str:
+        """The start and the end of what the worker has printed so far."""
+
     def kill(self) -> None:
         """End the worker and all its children at once."""
 

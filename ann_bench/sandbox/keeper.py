@@ -5,8 +5,8 @@ worker (on Linux), samples the memory of the whole process tree, ends the tree w
 when the judge asks or dies, keeps the start and the end of what the tree prints, and removes its folders.
 
     judge -> keeper (stdin)      {"argv", "cpus", "memory_bytes", "environment", "cwd", "remove"}
-                                 then "reading", "kill", "close SECONDS"; end of file means that the judge is gone
-    keeper -> judge (stdout)     one JSON object for each "reading", one for the end of the worker, one at last
+                                 then "reading", "log", "kill", "close SECONDS"; end of file: the judge is gone
+    keeper -> judge (stdout)     one JSON object for each "reading" and "log", one when the worker ends, one at last
 """
 
 from __future__ import annotations
@@ -222,7 +222,10 @@ class Keeper:
             word, _, argument = line.decode().partition(" ")
             if word == "reading":
                 self.reap()
-                say(self.tree.reading())
+                say({"event": "reading", **self.tree.reading()})
+            elif word == "log":
+                self.log.drain(1024)
+                say({"event": "log", "log": self.log.text()})
             elif word == "kill":
                 self.killed = self.killed or self.status is None
                 self.end_tree()

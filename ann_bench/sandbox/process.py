@@ -31,6 +31,10 @@ from ann_bench.workload import Limits
 
 START_SECONDS = 120.0
 
+#: A machine's memory is rounded down to this: it differs by a few pages from one boot to the next, and a limit
+#: that moves would make every result of yesterday another configuration.
+MEMORY_STEP = 256 * 1024**2
+
 _THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA", "VECLIB_MAXIMUM", "RAYON")
 _KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
 
@@ -103,7 +107,14 @@ class ProcessSession:
     def reading(self) -> Reading:
         """What has been used so far, as the keeper sees it."""
         self._tell("reading")
-        return Reading(**self._hear("reading"))
+        reading = self._hear("reading")
+        del reading["event"]
+        return Reading(**reading)
+
+    def log(self) -> str:
+        """What has been printed so far."""
+        self._tell("log")
+        return str(self._hear("log")["log"])
 
     def kill(self) -> None:
         """End the whole tree."""
@@ -148,7 +159,7 @@ class ProcessSession:
             pipe.flush()
 
     def _hear(self, what: str) -> dict[str, Any]:
-        """The keeper's next `reading` or `closed`; remembers an `exit` that comes before it."""
+        """The keeper's next `reading`, `log` or `closed`; remembers an `exit` that comes before it."""
         until = time.monotonic() + START_SECONDS
         while True:
             while b"\n" not in self._pending:
@@ -159,7 +170,7 @@ class ProcessSession:
                 self._pending += data
             line, _, self._pending = self._pending.partition(b"\n")
             message: dict[str, Any] = json.loads(line)
-            if message.get("event", "reading") == what:
+            if message["event"] == what:
                 return message
             if message.get("event") == "exit" and self._connection is not None and not self._ended:
                 self._ended = True
@@ -177,7 +188,7 @@ def _lost(what: str) -> dict[str, Any]:
         "processes": 0,
     }
     if what == "reading":
-        return reading
+        return {"event": "reading", **reading}
     return {
         "event": "closed",
         "code": None,
@@ -220,7 +231,7 @@ def _memory() -> int:
     for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         with contextlib.suppress(OSError, ValueError):
             total = min(total, int(Path(name).read_text(encoding="ascii")))
-    return total
+    return total // MEMORY_STEP * MEMORY_STEP
 
 
 def _environment(scratch: Path, threads: int) -> dict[str, str]:

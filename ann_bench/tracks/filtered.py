@@ -13,7 +13,7 @@ def workload(dataset: Dataset, k: int) -> Workload:
     if dataset.tags is None or dataset.queries.tags is None:
         missing = "its base has" if dataset.tags is None else f"its query set {dataset.queries.name!r} has"
         raise UsageError(f"data set {dataset.name!r} cannot run on this track: {missing} no tags")
-    operations = (Build(range(dataset.rows)), Search(range(dataset.queries.count), k, filtered=True))
+    operations = (Build(range(dataset.rows)), Search(dataset.queries.count, k, filtered=True))
     return Workload(operations, max_points=dataset.rows)
 
 

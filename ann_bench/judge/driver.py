@@ -1,0 +1,257 @@
+"""Drives one index: from the start of its worker to its end, every call timed from here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ann_bench.arrays import Array, CsrRef, Ref
+from ann_bench.datasets.dataset import Dataset
+from ann_bench.entries.entry import Entry
+from ann_bench.judge.buffers import place_batch
+from ann_bench.judge.failure import EntryFailure, from_exit
+from ann_bench.results.model import Status, Usage
+from ann_bench.sandbox import Exit, Reading, Session
+from ann_bench.wire import PROTOCOL, UNANSWERED, Message, WireClosed, WireError, WireTimeout
+from ann_bench.workload import Build, Delete, Insert, Limits, Operation, Replace, Search
+
+#: Time for the worker to start and to import the entry; no index is built in it.
+START_SECONDS = 120.0
+
+_ERRORS = {
+    "exception": Status.CRASHED,
+    "memory": Status.OUT_OF_MEMORY,
+    "invalid-answer": Status.INVALID_ANSWER,
+}
+
+
+@dataclass(frozen=True)
+class Window:
+    """What one timed call cost: seconds between the judge's two readings of the clock, CPU seconds of the tree."""
+
+    seconds: float
+    cpu_seconds: float
+
+
+@dataclass
+class Driver:
+    """One index in one worker.
+
+    Every method raises EntryFailure when the entry fails; after one that is `over`, only `close` is left.
+    """
+
+    session: Session
+    dataset: Dataset
+    limits: Limits
+    _seq: int = 0
+    _inside: float = 0.0
+    _began: float | None = None
+    _end: Exit | None = field(default=None)
+
+    def start(self, entry: Entry, build: dict[str, Any]) -> None:
+        """Wait for the worker's call and let it make the entry's object."""
+        hello = self._guard("its start", lambda: self.session.channel.receive(START_SECONDS))
+        if hello.get("type") != "hello" or hello.get("protocol") != PROTOCOL:
+            self._broken(f"the worker speaks another protocol: {str(hello)[:80]}")
+        data = self.dataset
+        common = {"metric": data.metric, "dim": data.dim, "dtype": data.dtype, "threads": self.limits.cpus}
+        folder = self.session.inside(str(entry.folder))
+        message = {"type": "create", "entry": folder, "class": entry.config.class_, "common": common, "build": build}
+        self._ask(message, "its import and constructor", START_SECONDS)
+
+    def set_query_arguments(self, arguments: dict[str, Any]) -> None:
+        """Hand over one query config."""
+        message = {"type": "set", "arguments": arguments}
+        self._ask(message, "set_query_arguments()", self.limits.operation_seconds)
+
+    def stats(self) -> dict[str, Any]:
+        """The entry's own counters."""
+        return dict(self._ask({"type": "stats"}, "stats()", START_SECONDS).get("stats", {}))
+
+    def change(self, operation: Operation) -> Window:
+        """Build, insert, delete or replace."""
+        if isinstance(operation, Build):
+            learn = self._ref(self.dataset.learn)
+            message = {"type": "build", "learn": learn, **self._rows(operation.rows)}
+            return self._timed(message, "fit()", self.limits.build_seconds)
+        if isinstance(operation, Delete):
+            message = {"type": "delete", **_span("ids", operation.ids)}
+            return self._timed(message, "delete()", self.limits.operation_seconds)
+        assert isinstance(operation, Insert | Replace)
+        kind = type(operation).__name__.lower()
+        message = {"type": kind, **_span("ids", operation.ids), **self._rows(operation.rows)}
+        return self._timed(message, f"{kind}()", self.limits.operation_seconds)
+
+    def setup(self, max_points: int) -> Window:
+        """Announce a stream."""
+        message = {"type": "setup", "max_points": max_points}
+        return self._timed(message, "setup()", self.limits.operation_seconds)
+
+    def search(self, operation: Search, order: npt.NDArray[np.intp]) -> tuple[Array, Window]:
+        """One batch, its queries in this order; the ids (queries, k) come back in the order of the query set."""
+        data = self.dataset.queries
+        queries = data.vectors.open()[: operation.queries][order]
+        tags = data.tags.open()[: operation.queries][order] if operation.filtered and data.tags else None
+        batch = place_batch(self.session.exchange, queries, tags, operation.k)
+        try:
+            message = {
+                "type": "search",
+                "k": operation.k,
+                "queries": self._ref(batch.queries),
+                "query_tags": self._ref(batch.tags),
+                "answers": self._ref(batch.answers),
+            }
+            taken: list[Array] = []
+            window = self._timed(
+                message, "query()", self.limits.operation_seconds, batch.fill, lambda: taken.append(batch.take())
+            )
+        finally:
+            batch.remove()
+        if (taken[0] == UNANSWERED).any():
+            missing = int((taken[0] == UNANSWERED).any(axis=1).sum())
+            self._broken(f"said done before {missing:,} of its answers were written")
+        ids = np.empty_like(taken[0])
+        ids[order] = taken[0]
+        return ids, window
+
+    def usage(self) -> Usage:
+        """What the index has used so far."""
+        reading = self._end.reading if self._end else self.session.reading()
+        return Usage(
+            peak_memory_bytes=reading.peak_memory_bytes,
+            peak_anonymous_bytes=reading.peak_anonymous_bytes,
+            cpu_inside_seconds=self._inside,
+            cpu_outside_seconds=max(0.0, reading.cpu_seconds - self._inside),
+            processes=reading.processes,
+        )
+
+    def log(self) -> str:
+        """What the entry has printed so far."""
+        return self._end.log if self._end else self.session.log()
+
+    def close(self) -> Exit:
+        """End the worker, politely first; may be called twice."""
+        if self._end is None:
+            try:
+                self._send({"type": "quit"})
+            except (WireClosed, WireError, WireTimeout):
+                self.session.kill()
+            self._end = self.session.close()
+        return self._end
+
+    def abandon(self) -> Exit:
+        """End the worker at once."""
+        if self._end is None:
+            self.session.kill()
+            self._end = self.session.close(0.0)
+        return self._end
+
+    def _timed(
+        self,
+        message: Message,
+        doing: str,
+        limit: float,
+        fill: Callable[[], None] | None = None,
+        take: Callable[[], None] | None = None,
+    ) -> Window:
+        """Send the message, wait for `ready`, then time from `go` to `done`."""
+        if self._began is None:
+            self._began = time.monotonic()
+        self._ask(message, doing, limit, expected="ready")
+        channel = self.session.channel
+        before = self._guard(doing, self._reading)
+        if fill is not None:
+            fill()
+        bound = self._bound(limit)
+        go = {"type": "go", "seq": self._seq}
+
+        def call() -> tuple[int, Message]:
+            start = time.perf_counter_ns()
+            channel.send(go)
+            reply = channel.receive(bound)
+            took = time.perf_counter_ns() - start
+            if take is not None:
+                take()
+            return took, reply
+
+        took, reply = self._guard(doing, call)
+        after = self._guard(doing, self._reading)
+        self._inside += after.cpu_seconds - before.cpu_seconds
+        self._check(reply, doing, "done")
+        return Window(took / 1e9, after.cpu_seconds - before.cpu_seconds)
+
+    def _reading(self) -> Reading:
+        """A reading, at a moment when the worker has nothing to say."""
+        if self.session.channel.unread():
+            raise WireError("spoke out of turn")
+        return self.session.reading()
+
+    def _bound(self, limit: float) -> float:
+        """The time that is left for an operation: its own limit, or what is left of the whole run."""
+        if self.limits.run_seconds is None or self._began is None:
+            return limit
+        return max(0.0, min(limit, self._began + self.limits.run_seconds - time.monotonic()))
+
+    def _ask(self, message: Message, doing: str, limit: float, expected: str = "done") -> Message:
+        """Send a message and wait for its answer, untimed."""
+
+        def exchange() -> Message:
+            self._send(message)
+            return self.session.channel.receive(self._bound(limit))
+
+        reply = self._guard(doing, exchange)
+        self._check(reply, doing, expected)
+        return reply
+
+    def _send(self, message: Message) -> None:
+        self._seq += 1
+        self.session.channel.send({**message, "seq": self._seq})
+
+    def _guard(self, doing: str, call: Callable[[], Any]) -> Any:
+        """Turn what can go wrong on the wire into a named outcome."""
+        try:
+            return call()
+        except WireTimeout:
+            limit = "the time that was left" if self.limits.run_seconds else "its time limit"
+            self.abandon()
+            raise EntryFailure(Status.TIMEOUT, f"{doing} took longer than {limit}") from None
+        except WireClosed:
+            end = self._end = self.session.close(1.0)
+            raise from_exit(end, doing) from None
+        except WireError as error:
+            self._broken(f"broke the wire protocol during {doing}: {error}")
+
+    def _check(self, reply: Message, doing: str, expected: str) -> None:
+        if reply.get("seq") != self._seq or reply["type"] not in (expected, "error"):
+            self._broken(f"spoke out of turn during {doing}: {str(reply)[:80]}")
+        if reply["type"] == "error":
+            status = _ERRORS.get(str(reply.get("kind")))
+            if status is None:
+                self._broken(f"reported an error of no known kind during {doing}")
+            raise EntryFailure(status, f"{doing}: {reply.get('text', '')}", over=False)
+
+    def _broken(self, detail: str) -> Any:
+        self.abandon()
+        raise EntryFailure(Status.RULE_BROKEN, detail)
+
+    def _ref(self, ref: Ref | None) -> dict[str, Any] | None:
+        """A place in a file, as the worker sees it."""
+        if ref is None:
+            return None
+        if isinstance(ref, CsrRef):
+            parts = (ref.indptr, ref.indices, ref.data)
+            moved = (part.at(self.session.inside(part.path)) for part in parts)
+            return CsrRef(*moved, ref.shape).to_json()
+        return ref.at(self.session.inside(ref.path)).to_json()
+
+    def _rows(self, rows: range) -> Message:
+        return {"base": self._ref(self.dataset.base), "tags": self._ref(self.dataset.tags), **_span("rows", rows)}
+
+
+def _span(name: str, span: range) -> Message:
+    return {name: [span.start, span.stop]}

@@ -1,0 +1,39 @@
+"""How an entry fails: an exception inside the judge, a named outcome in the results."""
+
+from __future__ import annotations
+
+import signal
+
+from ann_bench.results.model import Outcome, Status
+from ann_bench.sandbox import Exit
+
+#: Lines of the entry's log that an outcome keeps.
+LOG_LINES = 20
+
+
+class EntryFailure(Exception):
+    """The entry failed; `over` says whether its worker is of no more use."""
+
+    def __init__(self, status: Status, detail: str, *, over: bool = True) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.over = over
+
+
+def outcome_of(failure: EntryFailure, log: str) -> Outcome:
+    """The failure as it is stored, with the last lines of the log."""
+    return Outcome(failure.status, failure.detail, "\n".join(log.splitlines()[-LOG_LINES:]))
+
+
+def from_exit(end: Exit, doing: str) -> EntryFailure:
+    """What it means that the worker ended, or hung up, while the judge waited for it."""
+    if end.out_of_memory:
+        peak = f"{end.reading.peak_anonymous_bytes / 2**20:,.0f} MiB"
+        return EntryFailure(Status.OUT_OF_MEMORY, f"outgrew its memory limit during {doing} (seen: {peak})")
+    if end.killed:
+        return EntryFailure(Status.RULE_BROKEN, f"hung up on the judge during {doing}")
+    if end.signal is not None:
+        name = signal.Signals(end.signal).name
+        return EntryFailure(Status.CRASHED, f"ended by {name} during {doing}")
+    return EntryFailure(Status.CRASHED, f"the process ended with exit code {end.code} during {doing}")

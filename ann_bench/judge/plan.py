@@ -1,0 +1,169 @@
+"""What a run will do: every configuration with its identity, before anything is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from typing import Any
+
+from ann_bench.arrays import Ref
+from ann_bench.datasets.dataset import Dataset
+from ann_bench.datasets.fingerprint import fingerprint
+from ann_bench.entries.entry import Entry, entry_hash, how_to_install, installed, missing, plan_configs
+from ann_bench.errors import UsageError
+from ann_bench.judge.provenance import machine
+from ann_bench.results.model import Identity, Outcome, Status
+from ann_bench.sandbox import Sandbox
+from ann_bench.tracks import Track
+from ann_bench.workload import Limits, Workload
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to measure, where the track's own choice is not wanted: None stands for the track's or the machine's."""
+
+    k: int | None = None
+    runs: int | None = None
+    builds: int = 1
+    cpus: int | None = None
+    memory_bytes: int | None = None
+    timeout_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all the measurements of one run have in common."""
+
+    track: Track
+    dataset: Dataset
+    workload: Workload
+    sandbox: Sandbox
+    limits: Limits
+    k: int
+    runs: int
+    builds: int
+    manifest: str = ""
+
+
+@dataclass(frozen=True)
+class Config:
+    """One measurement to make: its identity, and the query arguments that it stands for."""
+
+    identity: Identity
+    query: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One entry with all its query configs; `refusal` says why it is not even started."""
+
+    entry: Entry
+    build: dict[str, Any]
+    configs: tuple[Config, ...]
+    refusal: Outcome | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a run will do."""
+
+    setting: Setting
+    jobs: tuple[Job, ...] = field(default=())
+
+    def configs(self) -> Iterator[tuple[Job, Config]]:
+        """Every measurement, with the job that it belongs to."""
+        for job in self.jobs:
+            for config in job.configs:
+                yield job, config
+
+
+def setting(track: Track, dataset: Dataset, sandbox: Sandbox, options: Options, manifest: str = "") -> Setting:
+    """Bring track, data set, machine and the user's wishes together."""
+    k = options.k or track.k
+    workload = track.workload(dataset, k)
+    limits = track.limits.but(
+        cpus=options.cpus,
+        memory_bytes=options.memory_bytes,
+        build_seconds=options.timeout_seconds,
+        operation_seconds=options.timeout_seconds,
+    )
+    return Setting(
+        track=track,
+        dataset=dataset,
+        workload=workload,
+        sandbox=sandbox,
+        limits=sandbox.fit(limits),
+        k=k,
+        runs=1 if workload.mutates else options.runs or track.runs,
+        builds=options.builds,
+        manifest=manifest or dataset.name,
+    )
+
+
+def plan(common: Setting, entries: Sequence[Entry]) -> Plan:
+    """One job for each entry; UsageError where two configurations could not be told apart."""
+    hashes = data_hashes(common.dataset)
+    jobs = tuple(_job(common, entry, hashes) for entry in entries)
+    seen: set[str] = set()
+    for job in jobs:
+        for config in job.configs:
+            if config.identity.key in seen:
+                raise UsageError(f"{job.entry.config_file}: the query config {config.query} stands there twice")
+            seen.add(config.identity.key)
+    return Plan(common, jobs)
+
+
+def data_hashes(dataset: Dataset) -> dict[str, str | None]:
+    """The content hashes of all that a measurement reads."""
+
+    def of(ref: Ref | None) -> str | None:
+        return None if ref is None else fingerprint(ref)
+
+    queries = dataset.queries
+    return {
+        "base": of(dataset.base),
+        "tags": of(dataset.tags),
+        "queries": of(queries.vectors),
+        "query_tags": of(queries.tags),
+        "learn": of(dataset.learn),
+    }
+
+
+def _job(common: Setting, entry: Entry, hashes: dict[str, str | None]) -> Job:
+    build, queries = plan_configs(entry, common.dataset.name)
+    shared = _identity_fields(common, entry, hashes)
+    configs = tuple(Config(Identity({**shared, "build": build, "query": query}), query) for query in queries)
+    return Job(entry, build, configs, _refusal(common, entry, len(queries)))
+
+
+def _identity_fields(common: Setting, entry: Entry, hashes: dict[str, str | None]) -> dict[str, Any]:
+    return {
+        "track": common.track.name,
+        "dataset": common.dataset.name,
+        "queries": common.dataset.queries.name,
+        "algorithm": entry.name,
+        "k": common.k,
+        "runs": common.runs,
+        "builds": common.builds,
+        "sandbox": common.sandbox.name,
+        "cpus": common.limits.cpus,
+        "memory_limit_bytes": common.limits.memory_bytes,
+        "limits": asdict(common.limits),
+        "data_hash": hashes,
+        "metric": common.dataset.metric,
+        "workload": common.workload.to_json(),
+        "entry_hash": entry_hash(entry),
+        "packages": {**installed(entry), "numpy": metadata.version("numpy"), "scipy": metadata.version("scipy")},
+        "machine": machine()["cpu_model"],
+    }
+
+
+def _refusal(common: Setting, entry: Entry, configs: int) -> Outcome | None:
+    allowed = common.track.query_configs
+    if configs > allowed:
+        return Outcome(Status.RULE_BROKEN, f"{configs} query configs; the track allows {allowed}")
+    needs = missing(entry)
+    if needs:
+        return Outcome(Status.NOT_INSTALLED, f"{', '.join(needs)} is not installed; try: {how_to_install(entry)}")
+    return None

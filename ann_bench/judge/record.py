@@ -1,0 +1,117 @@
+"""What is measured of one configuration, as it comes in; ends as a bundle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ann_bench.arrays import Array
+from ann_bench.judge.plan import Config, Setting
+from ann_bench.judge.provenance import provenance
+from ann_bench.judge.scoring import score, stored_ids
+from ann_bench.results.model import INVALID_KINDS, Bundle, Outcome, Score, Status, Step, Usage
+from ann_bench.truth.model import Problem, Truth
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The searches of a workload with their exact answers, in order."""
+
+    problems: tuple[Problem, ...]
+    truths: tuple[Truth, ...]
+
+
+@dataclass
+class Record:
+    """One configuration's measurements: builds x runs x searches."""
+
+    setting: Setting
+    config: Config
+    seed: int
+    outcome: Outcome = field(default_factory=lambda: Outcome(Status.OK))
+    steps: list[Step] = field(default_factory=list)
+    usages: list[Usage] = field(default_factory=list)
+    stats: dict[str, Any] = field(default_factory=dict)
+    _answers: list[tuple[int, npt.NDArray[np.int32]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Room for every batch."""
+        shape = (self.setting.builds, self.setting.runs, len(self.setting.workload.searches))
+        self.seconds = np.full(shape, np.nan)
+        self.answer_of = np.full(shape, -1, dtype=np.int32)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the entry has failed at this configuration."""
+        return self.outcome.status is not Status.OK
+
+    def order(self, build: int, run: int, search: int) -> npt.NDArray[np.intp]:
+        """The random order in which this batch asks its queries."""
+        count = self.setting.workload.searches[search].queries
+        return np.random.default_rng([self.seed, build, run, search]).permutation(count)
+
+    def add(self, place: tuple[int, int, int], ids: Array, seconds: float) -> None:
+        """Keep the answers of build, run, search; equal answers are kept once."""
+        stored = stored_ids(ids)
+        search = place[2]
+        self.seconds[place] = seconds
+        for index, (other_search, other) in enumerate(self._answers):
+            if other_search == search and np.array_equal(other, stored):
+                self.answer_of[place] = index
+                return
+        self.answer_of[place] = len(self._answers)
+        self._answers.append((search, stored))
+
+    def bundle(self, questions: Questions) -> Bundle:
+        """Score what was answered; ids that are no answers make the outcome `invalid-answer`."""
+        scores = tuple(score(questions.problems[s], questions.truths[s], ids) for s, ids in self._answers)
+        outcome = self.outcome
+        if not self.failed and any(sum(one.invalid.values()) for one in scores):
+            outcome = Outcome(Status.INVALID_ANSWER, _invalid(scores), outcome.log)
+        return Bundle(
+            identity=self.config.identity,
+            outcome=outcome,
+            provenance=self._provenance(),
+            counts=tuple(search.queries for search in self.setting.workload.searches),
+            seconds=self.seconds,
+            answer_of=self.answer_of,
+            answers=tuple(ids for _, ids in self._answers),
+            scores=scores,
+            steps=tuple(self.steps),
+            usage=_worst(self.usages),
+            truths=tuple(truth.key for truth in questions.truths),
+            stats=self.stats,
+        )
+
+    def _provenance(self) -> dict[str, Any]:
+        data = self.setting.dataset
+        return {
+            **provenance(),
+            "seed": self.seed,
+            "manifest": self.setting.manifest,
+            "data": {"rows": data.rows, "dim": data.dim, "dtype": data.dtype, "metric": data.metric},
+        }
+
+
+def _invalid(scores: tuple[Score, ...]) -> str:
+    """What was wrong with the worst of the answers, in words."""
+    worst = max(scores, key=lambda one: sum(one.invalid.values()))
+    names = {kind: kind.replace("_", " ") for kind in INVALID_KINDS}
+    parts = [f"{worst.invalid[kind]:,} {names[kind]}" for kind in INVALID_KINDS if worst.invalid.get(kind)]
+    return f"ids that are no answers in a batch: {', '.join(parts)}"
+
+
+def _worst(usages: list[Usage]) -> Usage:
+    """The largest of each figure over the builds."""
+    if not usages:
+        return Usage()
+    return Usage(
+        peak_memory_bytes=max(u.peak_memory_bytes for u in usages),
+        peak_anonymous_bytes=max(u.peak_anonymous_bytes for u in usages),
+        cpu_inside_seconds=max(u.cpu_inside_seconds for u in usages),
+        cpu_outside_seconds=max(u.cpu_outside_seconds for u in usages),
+        processes=max(u.processes for u in usages),
+    )

@@ -1,0 +1,119 @@
+"""The main job: plan, skip what is there, find the truth, measure the rest, keep every result."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ann_bench.errors import StorageError
+from ann_bench.judge.measure import measure, refuse
+from ann_bench.judge.plan import Config, Job, Plan
+from ann_bench.judge.record import Questions
+from ann_bench.progress import Progress, silent
+from ann_bench.results.figures import figures
+from ann_bench.results.model import Bundle, Status
+from ann_bench.results.store import Store
+from ann_bench.truth.problems import problems
+from ann_bench.truth.store import check_given, truth_for
+
+log = logging.getLogger(__name__)
+
+LOCK = ".measuring"
+
+
+@dataclass
+class Tally:
+    """What a run did: how many results it found, and how many it made."""
+
+    found: int = 0
+    made: int = 0
+    bundles: list[Bundle] = field(default_factory=list)
+
+    @property
+    def all_ok(self) -> bool:
+        """Whether there are results and every one of them is `ok`."""
+        return bool(self.bundles) and all(b.outcome.status is Status.OK for b in self.bundles)
+
+
+def execute(plan: Plan, store: Store, *, force: bool = False, progress: Progress = silent) -> Tally:
+    """Measure what is missing in the store (everything where `force`); results come back in the plan's order."""
+    store.check_writable()
+    todo = {job.entry.name: wanted(job, store, force=force) for job in plan.jobs}
+    tally = Tally(found=sum(len(job.configs) - len(todo[job.entry.name]) for job in plan.jobs))
+    if any(todo.values()):
+        questions = ask(plan, progress)
+        for job in plan.jobs:
+            if todo[job.entry.name]:
+                with measuring(store.folder):
+                    # another run may have made some of them while this one waited for its turn
+                    configs = todo[job.entry.name] if force else wanted(job, store)
+                    tally.made += _one_job(plan, job, configs, questions, store)
+    tally.bundles = [store.get(config.identity) for _, config in plan.configs()]
+    return tally
+
+
+def wanted(job: Job, store: Store, *, force: bool = False) -> list[Config]:
+    """The configs of a job that are to be measured: those without a result.
+
+    `not-installed` is no lasting result: it is measured as soon as the entry's packages are there.
+    """
+    if force:
+        return list(job.configs)
+    return [config for config in job.configs if not _lasting(config, store)]
+
+
+def _lasting(config: Config, store: Store) -> bool:
+    return store.has(config.identity) and store.get(config.identity).outcome.status is not Status.NOT_INSTALLED
+
+
+def ask(plan: Plan, progress: Progress = silent) -> Questions:
+    """The exact answers to all the searches of the plan; a truth file from elsewhere is checked against them."""
+    asked = tuple(problems(plan.setting.dataset, plan.setting.workload))
+    truths = tuple(truth_for(problem, progress=progress) for problem in asked)
+    given = plan.setting.dataset.queries.truth
+    if given is not None:
+        for problem, truth in zip(asked, truths, strict=True):
+            check_given(problem, truth, given)
+    return Questions(asked, truths)
+
+
+def _one_job(plan: Plan, job: Job, configs: Sequence[Config], questions: Questions, store: Store) -> int:
+    made = 0
+
+    def keep(bundle: Bundle) -> None:
+        nonlocal made
+        store.write(bundle)
+        made += 1
+        _tell(job, bundle)
+
+    (refuse if job.refusal else measure)(plan.setting, job, configs, questions, keep)
+    return made
+
+
+def _tell(job: Job, bundle: Bundle) -> None:
+    query = " ".join(f"{name}={value}" for name, value in bundle.identity["query"].items())
+    if bundle.outcome.status is not Status.OK:
+        log.warning("%s %s: %s (%s)", job.entry.name, query, bundle.outcome.status.value, bundle.outcome.detail)
+        return
+    shown = figures(bundle)
+    log.info("%s %s: recall %.4f, %s QPS", job.entry.name, query, shown.recall, f"{shown.qps:,.0f}")
+
+
+@contextmanager
+def measuring(folder: Path) -> Iterator[None]:
+    """One measurement at a time in a results folder: two at once would measure each other."""
+    try:
+        lock = (folder / LOCK).open("w")
+    except OSError as error:
+        raise StorageError(f"{folder}: cannot be written ({error.strerror})") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            log.info("another run is measuring for %s; waiting for it", folder)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
