@@ -1,0 +1,109 @@
+"""The exact distance of a query to a row: the one definition that truth and scores share.
+
+Smaller is nearer. `euclidean` is the squared euclidean distance, `ip` minus the inner product, `angular`
+1 - cosine, where a zero vector has the distance 1 to everything, another zero vector included.
+
+For 8-bit integers squared distances and inner products are exact. For floating point numbers every term is
+formed in float64 from the values themselves (differences first, then squares: nothing cancels) and summed
+pairwise (numpy's `add.reduce`), always in the same order, so that equal rows have equal distances.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from ann_bench.datasets.dataset import Metric
+from ann_bench.truth.vectors import Block, Rows, rows_of
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+_CHUNK_VALUES = 1 << 17  # values of one chunk of pairs: a few arrays of this size stay in a core's cache
+_FLOAT32_INTEGERS = 1 << 24  # float32 holds every integer up to here
+
+
+def pair_distances(
+    metric: Metric, queries: npt.NDArray[Any] | csr_matrix, base: npt.NDArray[Any] | csr_matrix, rows: npt.NDArray[Any]
+) -> Floats:
+    """The exact distance of each query to the base rows that `rows` names for it.
+
+    `queries` (nq, d) and `base` (n, d) are dense arrays or CSR matrices, mapped or not; `rows` (nq, m) integers
+    from -1 to n - 1. Returns float64 (nq, m), infinite where the row is -1. Memory is bounded: pairs go in chunks.
+    Raises IndexError where a row is not one of the base.
+    """
+    if rows.size and (int(rows.min()) < -1 or int(rows.max()) >= base.shape[0]):
+        raise IndexError(f"rows must lie between -1 and {base.shape[0] - 1}")
+    left, right = rows_of(queries), rows_of(base)
+    integers = left.small_integers and right.small_integers
+    result = np.full(rows.shape, np.inf)
+    chunk = chunk_pairs(right)
+    found = np.flatnonzero(rows.ravel() >= 0)
+    for start in range(0, len(found), chunk):
+        pairs = found[start : start + chunk]
+        numbers, row = pairs // rows.shape[1], rows.ravel()[pairs]
+        result.ravel()[pairs] = paired(metric, left.take(numbers), right.take(row), integers)
+    return result
+
+
+def chunk_pairs(rows: Rows) -> int:
+    """How many pairs to give to `paired` at once."""
+    return max(16, int(_CHUNK_VALUES / max(1.0, rows.values_per_row)))
+
+
+def paired(metric: Metric, queries: Block, base: Block, integers: bool) -> Floats:
+    """The distance of query `i` to base row `i`, for blocks of equal shape; float64 (rows,).
+
+    `integers` says that all values are 8-bit integers.
+    """
+    if isinstance(queries, csr_matrix) or isinstance(base, csr_matrix):
+        return _paired_sparse(metric, queries.astype(np.float64), base.astype(np.float64))
+    products = _exact_products if integers else _products
+    if metric == "euclidean":
+        if not integers:
+            queries, base = queries.astype(np.float64), base.astype(np.float64)
+        difference = queries - base
+        return products(difference, difference)
+    if metric == "ip":
+        return 0.0 - products(queries, base)
+    return _angular(products(queries, base), products(queries, queries), products(base, base))
+
+
+def _products(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Floats:
+    terms = np.multiply(a, b, dtype=np.float64)
+    return np.asarray(np.add.reduce(terms, axis=1))
+
+
+def _exact_products(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Floats:
+    """Row by row inner products of float32 blocks of integers, summed in pieces that float32 holds exactly."""
+    largest = max(float(np.abs(a).max(initial=0)), float(np.abs(b).max(initial=0)), 1.0)
+    piece = max(1, int(_FLOAT32_INTEGERS / largest**2))
+    total = np.zeros(len(a))
+    for start in range(0, a.shape[1], piece):
+        part = slice(start, start + piece)
+        total += np.einsum("ij,ij->i", a[:, part], b[:, part])
+    return total
+
+
+def _paired_sparse(metric: Metric, queries: csr_matrix, base: csr_matrix) -> Floats:
+    if metric == "euclidean":
+        difference = queries - base
+        return _row_sums(difference.multiply(difference))
+    products = _row_sums(queries.multiply(base))
+    if metric == "ip":
+        return 0.0 - products
+    return _angular(products, _row_sums(queries.multiply(queries)), _row_sums(base.multiply(base)))
+
+
+def _row_sums(matrix: Any) -> Floats:
+    matrix = csr_matrix(matrix)
+    numbers = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    return np.bincount(numbers, weights=matrix.data, minlength=matrix.shape[0]).astype(np.float64)
+
+
+def _angular(products: Floats, left: Floats, right: Floats) -> Floats:
+    lengths = np.sqrt(left * right)
+    cosine = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
+    return 1.0 - cosine
