@@ -1,1 +1,90 @@
-"""The commands, one file each."""
+"""The commands, one file each: a module here with a `command` in it is a command."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import pkgutil
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+import ann_bench
+from ann_bench.errors import AnnBenchError
+
+
+class _Commands(click.Group):
+    """Commands are imported when they are asked for, so that `--help` and typing errors answer at once."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the modules beside this one."""
+        return sorted(info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_"))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command in the module of this name."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        found: click.Command = importlib.import_module(f"{__name__}.{cmd_name}").command
+        return found
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(ann_bench.__version__, prog_name="ann-bench")
+def commands() -> None:
+    """Benchmark approximate nearest neighbour search, with numbers that can be trusted.
+
+    \b
+    Example: ann-bench run --track filtered
+    """
+
+
+class _Terminated(BaseException):
+    """Somebody asked this process to end."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns its exit code.
+
+    0 done, 1 something failed, 2 wrong usage, 130 interrupted, 143 terminated.
+    """
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        result: Any = commands.main(args=arguments, prog_name="ann-bench", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: nothing more to say
+        return 1
+    except (Exception, KeyboardInterrupt, _Terminated) as error:
+        line, code = _explain(error)
+        click.echo(line, err=True)
+        return code
+    return int(result) if isinstance(result, int) else 0
+
+
+def _explain(error: BaseException) -> tuple[str, int]:
+    """The line and the exit code for an error that a user can understand; any other goes on as it is."""
+    if isinstance(error, KeyboardInterrupt | click.exceptions.Abort):
+        return "interrupted; what was finished is kept, the same command goes on from there", 130
+    if isinstance(error, _Terminated):
+        return "terminated; what was finished is kept, the same command goes on from there", 143
+    if isinstance(error, click.ClickException):
+        return f"error: {_usage(error)}", 2
+    if isinstance(error, AnnBenchError):
+        return f"error: {error}", error.exit_code
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        return f"error: {error.filename or 'a file'}: {error.strerror}; make room and run it again", 1
+    raise error
+
+
+def _usage(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    where = f"; see `{context.command_path} --help`" if context else ""
+    return " ".join(error.format_message().split()).rstrip(".") + where
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise _Terminated

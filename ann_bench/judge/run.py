@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ann_bench.datasets.dataset import Dataset
 from ann_bench.errors import StorageError
 from ann_bench.judge.measure import measure, refuse
 from ann_bench.judge.plan import Config, Job, Plan
@@ -19,6 +20,7 @@ from ann_bench.results.model import Bundle, Status
 from ann_bench.results.store import Store
 from ann_bench.truth.problems import problems
 from ann_bench.truth.store import check_given, truth_for
+from ann_bench.workload import Workload
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +47,7 @@ def execute(plan: Plan, store: Store, *, force: bool = False, progress: Progress
     todo = {job.entry.name: wanted(job, store, force=force) for job in plan.jobs}
     tally = Tally(found=sum(len(job.configs) - len(todo[job.entry.name]) for job in plan.jobs))
     if any(todo.values()):
-        questions = ask(plan, progress)
+        questions = ask_all(plan.setting.dataset, plan.setting.workload, progress)
         for job in plan.jobs:
             if todo[job.entry.name]:
                 with measuring(store.folder):
@@ -70,14 +72,13 @@ def _lasting(config: Config, store: Store) -> bool:
     return store.has(config.identity) and store.get(config.identity).outcome.status is not Status.NOT_INSTALLED
 
 
-def ask(plan: Plan, progress: Progress = silent) -> Questions:
-    """The exact answers to all the searches of the plan; a truth file from elsewhere is checked against them."""
-    asked = tuple(problems(plan.setting.dataset, plan.setting.workload))
+def ask_all(dataset: Dataset, workload: Workload, progress: Progress = silent) -> Questions:
+    """The exact answers to all the searches of a workload; a truth file from elsewhere is checked against them."""
+    asked = tuple(problems(dataset, workload))
     truths = tuple(truth_for(problem, progress=progress) for problem in asked)
-    given = plan.setting.dataset.queries.truth
-    if given is not None:
-        for problem, truth in zip(asked, truths, strict=True):
-            check_given(problem, truth, given)
+    given = dataset.queries.truth
+    if given is not None and len(asked) == 1:
+        check_given(asked[0], truths[0], given)
     return Questions(asked, truths)
 
 

@@ -1,0 +1,64 @@
+"""Values that several commands take, and the terminal that they share."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+import click
+from rich.console import Console
+
+_BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class Bytes(click.ParamType):
+    """A size such as `8g`, `512m`, `16GiB`; in bytes."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Parse, or say how to write it."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", str(value).strip().lower())
+        size = int(float(match[1]) * _BYTES[match[2]]) if match else 0
+        if size <= 0:
+            self.fail(f"{value!r} is no size; write 8g or 512m", param, ctx)
+        return size
+
+
+class Seconds(click.ParamType):
+    """A duration such as `90`, `90s`, `10m`, `12h`; in seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Parse, or say how to write it."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", str(value).strip().lower())
+        seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+        if seconds <= 0:
+            self.fail(f"{value!r} is no duration; write 90s, 10m or 12h", param, ctx)
+        return seconds
+
+
+def messages() -> Console:
+    """The console for what goes on: the library's log at level INFO, on standard error."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    logger = logging.getLogger("ann_bench")
+    logger.handlers = [_Lines(console)]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    return console
+
+
+class _Lines(logging.Handler):
+    """Each record as one plain line; warnings stand out."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self.console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        style = "yellow" if record.levelno >= logging.WARNING else "dim"
+        self.console.print(record.getMessage(), style=style, markup=False)

@@ -1,0 +1,78 @@
+"""`ann-bench data`: which data sets there are, and getting them."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from ann_bench.cli._options import messages
+from ann_bench.cli._progress import bars
+
+
+@click.group("data", short_help="List data sets, and get them ready.", context_settings={"max_content_width": 100})
+def command() -> None:
+    """List data sets, and get them ready: downloaded or made, checked, and hashed.
+
+    \b
+    Examples:
+      ann-bench data list
+      ann-bench data prepare yfcc-like-100k
+    """
+
+
+@command.command("list", epilog="\b\nExample:\n  ann-bench data list --json")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def list_(as_json: bool) -> int:
+    """The data sets that are known by name."""
+    from ann_bench.datasets.registry import list_manifests
+
+    known = list_manifests()
+    if as_json:
+        rows = [
+            {"name": k.name, "tracks": list(k.tracks), "source": k.source, "description": k.description} for k in known
+        ]
+        click.echo(json.dumps(rows, indent=2))
+        return 0
+    width = max((len(k.name) for k in known), default=0)
+    for k in known:
+        click.echo(f"{k.name:<{width}}  {', '.join(k.tracks):<10}  {k.description}")
+    return 0
+
+
+@command.command(
+    "prepare",
+    epilog="\b\nExamples:\n  ann-bench data prepare yfcc-like-1M\n  ann-bench data prepare my.yaml --queries private",
+)
+@click.argument("dataset", metavar="NAME|FILE")
+@click.option("--track", metavar="NAME", help="The track to prepare for, where the name serves several.")
+@click.option("--queries", default="public", show_default=True, metavar="NAME", help="The query set.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def prepare_(dataset: str, track: str | None, queries: str, as_json: bool) -> int:
+    """Download or make a data set, check every file of it, and hash it."""
+    from ann_bench.datasets.prepare import prepare
+    from ann_bench.datasets.registry import find_manifest
+    from ann_bench.judge.plan import data_hashes
+
+    console = messages()
+    with bars(console) as progress:
+        data = prepare(find_manifest(dataset, track), queries, progress)
+        hashes = data_hashes(data)
+    row = {
+        "name": data.name,
+        "rows": data.rows,
+        "dim": data.dim,
+        "dtype": data.dtype,
+        "metric": data.metric,
+        "queries": data.queries.count,
+        "tags": data.tags.shape[1] if data.tags else None,
+        "hashes": hashes,
+    }
+    if as_json:
+        click.echo(json.dumps(row, indent=2))
+        return 0
+    tags = f", {row['tags']:,} tags" if data.tags else ""
+    click.echo(
+        f"{data.name}: {data.rows:,} x {data.dim} {data.dtype}, {data.metric}{tags}; {data.queries.count:,} queries: ready"
+    )
+    return 0

@@ -1,0 +1,183 @@
+"""`ann-bench run`: measure the entries of a track on a data set."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from ann_bench.cli._options import Bytes, Seconds, messages
+from ann_bench.cli._progress import bars
+
+if TYPE_CHECKING:
+    from ann_bench.judge.plan import Options, Plan
+    from ann_bench.judge.run import Tally
+
+EPILOG = """\b
+Examples:
+  ann-bench run --track filtered
+  ann-bench run --track filtered --dataset yfcc-like-1M --algorithm faiss-ivf
+  ann-bench run --track filtered --entry ../my-index --list
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What was typed: names and paths, nothing of it looked up yet."""
+
+    track: str
+    dataset: str | None
+    queries: str
+    algorithm: tuple[str, ...]
+    entry: tuple[Path, ...]
+    sandbox: str
+    results: Path
+    plots: Path
+    force: bool
+    as_json: bool
+
+
+@click.command("run", epilog=EPILOG, short_help="Measure the entries of a track on a data set.")
+@click.option("--track", required=True, metavar="NAME", help="The track, such as filtered.")
+@click.option(
+    "--dataset", metavar="NAME|FILE", help="A data set, or a manifest of your own (.yaml). Default: the track's."
+)
+@click.option("--algorithm", multiple=True, metavar="NAME", help="Only this entry; may be given again. Default: all.")
+@click.option(
+    "--entry",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="The folder of an entry anywhere; may be given again.",
+)
+@click.option("--queries", default="public", show_default=True, metavar="NAME", help="The query set.")
+@click.option("--k", type=click.IntRange(1, 10_000), help="Neighbours to a query. Default: the track's.")
+@click.option("--runs", type=click.IntRange(1, 1000), help="Repeats of each batch of queries. Default: the track's.")
+@click.option("--builds", type=click.IntRange(1, 1000), default=1, show_default=True, help="Builds of each index.")
+@click.option("--sandbox", default="process", show_default=True, metavar="KIND", help="Where entries run.")
+@click.option("--cpus", type=click.IntRange(1), help="Whole CPUs that an entry may use. Default: the track's.")
+@click.option("--memory", type=Bytes(), help="Memory that an entry may use, such as 16g. Default: the track's.")
+@click.option(
+    "--timeout", type=Seconds(), help="Longest time for one build or batch, such as 10m. Default: the track's."
+)
+@click.option(
+    "--results", type=click.Path(path_type=Path), default="results", show_default=True, help="Where results are kept."
+)
+@click.option(
+    "--plots", type=click.Path(path_type=Path), default="plots", show_default=True, help="Where plots are drawn."
+)
+@click.option("--force", is_flag=True, help="Measure again what is there already.")
+@click.option("--list", "only_list", is_flag=True, help="Show what would run, and run nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+def command(only_list: bool, **options: Any) -> int:
+    """Measure the entries of a track on a data set: a table, a plot, and result files.
+
+    What is in the results folder already is not measured again. Exit code 0 when every result is ok, 1 when any
+    entry failed (each failure is a result too, with its name), 2 for wrong usage.
+    """
+    from ann_bench.judge.plan import Options
+    from ann_bench.judge.run import execute
+    from ann_bench.results.store import Store
+
+    names = {field.name for field in dataclasses.fields(Options)}
+    renamed = {"memory_bytes": options.pop("memory"), "timeout_seconds": options.pop("timeout"), **options}
+    request = Request(**{name: value for name, value in renamed.items() if name not in names})
+    choice = Options(**{name: value for name, value in renamed.items() if name in names})
+    console = messages()
+    store = Store(request.results)
+    if not only_list:
+        store.check_writable()
+    plan = _plan(request, choice, console)
+    if only_list:
+        return _list(plan, store, request)
+    with bars(console) as progress:
+        tally = execute(plan, store, force=request.force, progress=progress)
+    return _show(plan, tally, store, request, console)
+
+
+def _plan(request: Request, choice: Options, console: Console) -> Plan:
+    from ann_bench.datasets.home import home
+    from ann_bench.datasets.prepare import prepare
+    from ann_bench.datasets.registry import find_manifest
+    from ann_bench.entries.discovery import choose
+    from ann_bench.judge.plan import plan, setting
+    from ann_bench.sandbox import find_sandbox
+    from ann_bench.tracks import find_track
+
+    track = find_track(request.track)
+    sandbox = find_sandbox(request.sandbox)
+    name = request.dataset or track.default_dataset
+    manifest = find_manifest(name, track.name)
+    entries = choose(track.name, home(), request.algorithm, request.entry)
+    with bars(console) as progress:
+        dataset = prepare(manifest, request.queries, progress)
+        common = setting(track, dataset, sandbox, choice, name)
+        _say_limits(common.limits, track.limits, choice, console)
+        return plan(common, entries)
+
+
+def _say_limits(limits: Any, wanted: Any, choice: Options, console: Console) -> None:
+    """One line where the machine has less than the track gives."""
+    cpus, memory = choice.cpus or wanted.cpus, choice.memory_bytes or wanted.memory_bytes
+    if limits.cpus < cpus or limits.memory_bytes < memory:
+        console.print(
+            f"limits cut to this machine: {limits.cpus} of {cpus} CPUs, "
+            f"{limits.memory_bytes / 2**30:.3g} of {memory / 2**30:.3g} GiB",
+            style="dim",
+        )
+
+
+def _list(plan: Plan, store: Any, request: Request) -> int:
+    from ann_bench.judge.run import wanted
+    from ann_bench.report.format import query_text
+
+    rows = []
+    for job in plan.jobs:
+        missing = {config.identity.key for config in wanted(job, store, force=request.force)}
+        for config in job.configs:
+            state = "to run" if config.identity.key in missing else "done"
+            if job.refusal is not None and state == "to run":
+                state = job.refusal.status.value
+            rows.append({"algorithm": job.entry.name, "query": config.query, "state": state})
+    if request.as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return 0
+    for row in rows:
+        click.echo(f"{row['state']:<14} {row['algorithm']:<16} {query_text(row['query'])}")
+    count = sum(row["state"] == "to run" for row in rows)
+    click.echo(f"{count} of {len(rows)} to run")
+    return 0
+
+
+def _show(plan: Plan, tally: Tally, store: Any, request: Request, console: Console) -> int:
+    """The table, the plot, and one line that says what was done."""
+    from ann_bench.report.plot import plot
+    from ann_bench.report.table import results_table
+    from ann_bench.results.figures import figures
+
+    bundles, _ = store.load()
+    mine = [b for b in bundles if (b.identity["track"], b.identity["dataset"]) == _place(plan)]
+    drawn = plot(mine, request.plots)
+    rows = [figures(bundle) for bundle in tally.bundles]
+    code = 0 if tally.all_ok else 1
+    if request.as_json:
+        summary = {
+            "track": plan.setting.track.name,
+            "dataset": plan.setting.dataset.name,
+            "measured": tally.made,
+            "found": tally.found,
+            "ok": tally.all_ok,
+            "plots": [str(path) for path in drawn],
+            "results": [dataclasses.asdict(row) for row in rows],
+        }
+        click.echo(json.dumps(summary, indent=2))
+        return code
+    Console().print(results_table(rows, tally.bundles))
+    return code
+
+
+def _place(plan: Plan) -> tuple[str, str]:
+    return plan.setting.track.name, plan.setting.dataset.name

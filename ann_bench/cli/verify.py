@@ -1,0 +1,65 @@
+"""`ann-bench verify`: recompute every figure from raw answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ann_bench.cli._options import messages
+from ann_bench.errors import AnnBenchError
+
+if TYPE_CHECKING:
+    from ann_bench.datasets.dataset import Dataset
+    from ann_bench.results.model import Bundle
+
+EPILOG = """\b
+Example:
+  ann-bench verify --results results
+"""
+
+
+@click.command("verify", epilog=EPILOG, short_help="Recompute every figure from raw answers.")
+@click.option("--results", type=click.Path(path_type=Path), default="results", show_default=True, help="The results.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+def command(results: Path, as_json: bool) -> int:
+    """Recompute every figure of every result from its raw answers, the data set and the exact truth.
+
+    A file in which any byte has changed is refused before that. Exit code 0 when everything follows, 1 when
+    anything differs; what differs is named.
+    """
+    from ann_bench.judge.verify import Verifier
+    from ann_bench.results.store import Store
+
+    messages()
+    store = Store(results)
+    bundles, damaged = store.load()
+    problems = [(str(one.path), one.reason) for one in damaged]
+    verifier = Verifier(_dataset_of)
+    for bundle in bundles:
+        try:
+            verifier.verify(bundle)
+        except AnnBenchError as error:
+            problems.append((str(store.path(bundle.identity)), str(error)))
+    if as_json:
+        listed = [{"file": file, "problem": problem} for file, problem in problems]
+        click.echo(json.dumps({"verified": len(bundles) + len(damaged) - len(problems), "problems": listed}, indent=2))
+    else:
+        for file, problem in problems:
+            click.echo(f"{file}: {problem}", err=True)
+        total = len(bundles) + len(damaged)
+        click.echo(
+            f"{total - len(problems)} of {total} results verified"
+            + (": all figures follow from raw answers" * (not problems))
+        )
+    return 1 if problems else 0
+
+
+def _dataset_of(bundle: Bundle) -> Dataset:
+    from ann_bench.datasets.prepare import prepare
+    from ann_bench.datasets.registry import find_manifest
+
+    manifest = find_manifest(bundle.provenance.get("manifest", bundle.identity["dataset"]), bundle.identity["track"])
+    return prepare(manifest, bundle.identity["queries"])

@@ -1,0 +1,97 @@
+"""Recompute every figure of a result from its raw answers, the data and the truth; name the first that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ann_bench.datasets.dataset import Dataset
+from ann_bench.errors import ResultError
+from ann_bench.judge.plan import data_hashes
+from ann_bench.judge.scoring import score
+from ann_bench.results.model import Bundle, Score
+from ann_bench.tracks import find_track
+from ann_bench.truth.model import Problem, Truth
+from ann_bench.truth.problems import problems
+from ann_bench.truth.store import truth_for
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The questions of one workload with their answers, computed here and now."""
+
+    asked: tuple[Problem, ...]
+    truths: tuple[Truth, ...]
+
+
+class Verifier:
+    """Checks bundles against data sets; those that share data and workload share the work.
+
+    `dataset_of` finds and prepares the data set that a bundle was measured on.
+    """
+
+    def __init__(self, dataset_of: Callable[[Bundle], Dataset]) -> None:
+        self._dataset_of = dataset_of
+        self._references: dict[str, Reference] = {}
+
+    def verify(self, bundle: Bundle) -> None:
+        """Raise ResultError, naming what differs, unless everything follows from the raw answers again."""
+        reference = self._reference(bundle)
+        keys = tuple(truth.key for truth in reference.truths)
+        if bundle.truths != keys:
+            raise ResultError("the ground truth is another one now: the data or the workload has changed")
+        _shapes(bundle)
+        for index, ids in enumerate(bundle.answers):
+            search = _search_of(bundle, index)
+            again = score(reference.asked[search], reference.truths[search], ids)
+            _same(bundle.scores[index], again, index)
+
+    def _reference(self, bundle: Bundle) -> Reference:
+        fields = {name: bundle.identity[name] for name in ("data_hash", "workload", "track", "queries")}
+        name = repr(sorted(fields.items()))
+        if name not in self._references:
+            dataset = self._dataset_of(bundle)
+            if data_hashes(dataset) != bundle.identity["data_hash"]:
+                raise ResultError(f"the data set {dataset.name!r} here is not the one that was measured (other hashes)")
+            workload = find_track(bundle.identity["track"]).workload(dataset, bundle.identity["k"])
+            if workload.to_json() != bundle.identity["workload"]:
+                raise ResultError("the track's workload is another one now")
+            asked = tuple(problems(dataset, workload))
+            self._references[name] = Reference(asked, tuple(truth_for(problem) for problem in asked))
+        return self._references[name]
+
+
+def _shapes(bundle: Bundle) -> None:
+    """Times, answers and the table that joins them must tell one story."""
+    if len(bundle.scores) != len(bundle.answers):
+        raise ResultError(f"{len(bundle.answers)} arrays of answers, but {len(bundle.scores)} scores")
+    measured, answered = np.isfinite(bundle.seconds), bundle.answer_of >= 0
+    if bundle.seconds.shape != bundle.answer_of.shape or not np.array_equal(measured, answered):
+        raise ResultError("times and answers do not belong together")
+    if answered.any() and int(bundle.answer_of.max()) >= len(bundle.answers):
+        raise ResultError("a batch refers to answers that are not there")
+    if (bundle.seconds[measured] <= 0).any():
+        raise ResultError("a batch took no time")
+
+
+def _search_of(bundle: Bundle, index: int) -> int:
+    """The search that an array of answers belongs to."""
+    places = np.argwhere(bundle.answer_of == index)
+    if not len(places):
+        raise ResultError(f"the answers {index} belong to no batch")
+    return int(places[0][2])
+
+
+def _same(stored: Score, again: Score, index: int) -> None:
+    for name in ("possible", "hits", "hits_strict", "hits_bigann"):
+        old, new = getattr(stored, name), getattr(again, name)
+        if old.shape != new.shape:
+            raise ResultError(f"{name} of answers {index}: stored for {len(old)} queries, there are {len(new)}")
+        differs = np.flatnonzero(old != new)
+        if len(differs):
+            at = int(differs[0])
+            raise ResultError(f"{name} of answers {index}, query {at}: stored {old[at]}, recomputed {new[at]}")
+    if dict(stored.invalid) != dict(again.invalid):
+        raise ResultError(f"invalid ids of answers {index}: stored {stored.invalid}, recomputed {again.invalid}")
