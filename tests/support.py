@@ -60,6 +60,9 @@ class Entry(Algorithm):
         pass
 
     def query(self, queries, k, tags=None):
+        return self.exact(queries, k, tags)
+
+    def exact(self, queries, k, tags):
         answers = np.full((len(queries), k), -1, dtype=np.int64)
         for i, query in enumerate(np.asarray(queries, dtype=np.int64)):
             match = np.ones(len(self.base), dtype=bool)
