@@ -1,0 +1,217 @@
+"""The figures of a bundle, derived from its raw answers and times on every reading."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ann_bench.results.model import INVALID_KINDS, Bundle, Identity, Score, Status
+from ann_bench.stats import Estimate, mean, median, median_estimate, recall_estimate
+
+Floats = npt.NDArray[np.float64]
+
+#: The columns of tables and exports, in order.
+COLUMNS = (
+    "track", "dataset", "queries", "algorithm", "build", "query", "k", "status",
+    "recall", "recall_strict", "recall_bigann", "recall_low", "recall_high",
+    "qps", "qps_best", "qps_low", "qps_high",
+    "build_seconds", "peak_memory_bytes", "sandbox", "cpus", "memory_limit_bytes", "runs",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one bundle says. The first fields are COLUMNS; a figure that was not measured is NaN (memory: None).
+
+    `build` and `query` are canonical JSON. Recall lies within 0 and 1, `qps` counts queries per second. `invalid`
+    counts the ids of each of INVALID_KINDS in the worst run. A bundle that is not `ok` has the figures of what
+    it did measure; they are no result.
+    """
+
+    track: str
+    dataset: str
+    queries: str
+    algorithm: str
+    build: str
+    query: str
+    k: int
+    status: str
+    recall: float
+    recall_strict: float
+    recall_bigann: float
+    recall_low: float
+    recall_high: float
+    qps: float
+    qps_best: float
+    qps_low: float
+    qps_high: float
+    build_seconds: float
+    peak_memory_bytes: int | None
+    sandbox: str
+    cpus: int
+    memory_limit_bytes: int
+    runs: int
+    detail: str = ""
+    invalid: Mapping[str, int] = field(default_factory=dict)
+    identity: Identity = field(default_factory=lambda: Identity({}))
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the measurement went well, so that its figures count."""
+        return self.status == Status.OK.value
+
+    def row(self) -> dict[str, Any]:
+        """The values of COLUMNS; None where nothing was measured."""
+        values = {name: getattr(self, name) for name in COLUMNS}
+        return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}
+
+
+def figures(bundle: Bundle) -> Figures:
+    """Derive all the figures of a bundle; docs/results.md says how each is defined."""
+    identity = bundle.identity
+    recall = _recall(bundle)
+    rates = _rates(bundle)
+    qps = median_estimate(rates)
+    return Figures(
+        track=str(identity["track"]),
+        dataset=str(identity["dataset"]),
+        queries=str(identity["queries"]),
+        algorithm=str(identity["algorithm"]),
+        build=canonical(identity["build"]),
+        query=canonical(identity["query"]),
+        k=int(identity["k"]),
+        status=bundle.outcome.status.value,
+        recall=recall.value,
+        recall_strict=_plain_recall(bundle, lambda score: _recall_of(score.hits_strict, score.possible)),
+        recall_bigann=_plain_recall(bundle, lambda score: _bigann(score, int(identity["k"]))),
+        recall_low=recall.low,
+        recall_high=recall.high,
+        qps=qps.value,
+        qps_best=float(np.nanmax(rates)) if np.isfinite(rates).any() else math.nan,
+        qps_low=qps.low,
+        qps_high=qps.high,
+        build_seconds=_build_seconds(bundle),
+        peak_memory_bytes=bundle.usage.peak_memory_bytes or None,
+        sandbox=str(identity["sandbox"]),
+        cpus=int(identity["cpus"]),
+        memory_limit_bytes=int(identity["memory_limit_bytes"]),
+        runs=int(identity["runs"]),
+        detail=bundle.outcome.detail,
+        invalid=_invalid(bundle),
+        identity=identity,
+        provenance=bundle.provenance,
+    )
+
+
+def canonical(value: Any) -> str:
+    """JSON in which equal values are equal texts: sorted keys, no blanks."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _ratio(hits: npt.NDArray[Any], possible: npt.NDArray[Any]) -> Floats:
+    """Recall of each query; NaN where there is nothing to find."""
+    found = np.full(len(hits), np.nan)
+    np.divide(hits, possible, out=found, where=possible > 0)
+    return found
+
+
+def _recall_of(hits: npt.NDArray[Any], possible: npt.NDArray[Any]) -> float:
+    """The mean of hits / possible over the queries that have answers, summed in whole numbers; NaN without any."""
+    sums = np.bincount(possible, weights=hits)
+    queries = np.bincount(possible)
+    return math.fsum(sums[1:] / np.arange(1, len(sums))) / total if (total := int(queries[1:].sum())) else math.nan
+
+
+def _counted(measured: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Which (build, run, search) count: those of whole runs; of broken-off ones only where no run is whole."""
+    whole = measured.all(axis=2, keepdims=True)
+    return measured & whole if whole.any() else measured
+
+
+def _rates(bundle: Bundle) -> Floats:
+    """Queries per second of each run, (builds, runs): all its queries over the sum of its search times."""
+    seconds = bundle.seconds
+    used = _counted(np.isfinite(seconds)) if seconds.size else np.zeros(seconds.shape, dtype=np.bool_)
+    counts = np.asarray(bundle.counts, dtype=np.float64).reshape(-1)
+    asked = (used * counts).sum(axis=2)
+    taken = np.where(used, seconds, 0.0).sum(axis=2)
+    rates = np.full(asked.shape, np.nan)
+    np.divide(asked, taken, out=rates, where=taken > 0)
+    return rates
+
+
+def _used(bundle: Bundle) -> npt.NDArray[np.int32]:
+    """`answer_of` with -1 wherever an answer does not count."""
+    given = bundle.answer_of
+    return np.where(_counted(given >= 0), given, -1).astype(np.int32) if given.size else given
+
+
+def _runs(used: npt.NDArray[np.int32], means: Floats) -> Floats:
+    """The mean over the searches of each run, (builds, runs), from one mean for each answer."""
+    values = np.append(means, np.nan)[used]
+    return np.array([[mean(searches) for searches in runs] for runs in values]).reshape(used.shape[:2])
+
+
+def _plain_recall(bundle: Bundle, of: Callable[[Score], float]) -> float:
+    """The mean over queries, then searches, then runs, then builds."""
+    means = np.array([of(score) for score in bundle.scores])
+    return mean([mean(runs) for runs in _runs(_used(bundle), means)])
+
+
+def _bigann(score: Score, k: int) -> float:
+    """Recall as big-ann-benchmarks has it: every query, also one with fewer than k true answers, counts k."""
+    count = len(score.hits_bigann)
+    return int(score.hits_bigann.sum(dtype=np.int64)) / (k * count) if count else math.nan
+
+
+def _recall(bundle: Bundle) -> Estimate:
+    """Tie-tolerant recall with its interval."""
+    used = _used(bundle)
+    queries = [_ratio(score.hits, score.possible) for score in bundle.scores]
+    means = np.array([_recall_of(score.hits, score.possible) for score in bundle.scores])
+    return recall_estimate(_runs(used, means), _query_means(used, queries, means))
+
+
+def _query_means(used: npt.NDArray[np.int32], queries: list[Floats], means: Floats) -> Floats:
+    """For each query its share in the recall, (queries,); the spread over them is what queries contribute.
+
+    Search s asks the first of the queries; query q is the same one in all of them. With one search a share is
+    the mean over the runs of the query's recall; with several it is the linear part of the mean over searches
+    (each may leave out other queries) in that query.
+    """
+    total = max((len(values) for values in queries), default=0)
+    shares, ever = np.zeros(total), np.zeros(total, dtype=np.bool_)
+    answers, times = np.unique(used[used >= 0], return_counts=True)
+    for answer, weight in zip(answers.tolist(), (times / max(times.sum(), 1)).tolist(), strict=True):
+        known = np.flatnonzero(~np.isnan(queries[answer]))
+        if len(known):
+            shares[known] += (weight / len(known)) * (queries[answer][known] - means[answer])
+            ever[known] = True
+    return np.where(ever, shares * ever.sum(), np.nan)
+
+
+def _invalid(bundle: Bundle) -> dict[str, int]:
+    """Invalid ids of each kind in the run that has the most of them."""
+    runs = np.zeros((*bundle.answer_of.shape[:2], len(INVALID_KINDS)), dtype=np.int64)
+    for (build, run, _), answer in np.ndenumerate(bundle.answer_of):
+        if answer >= 0:
+            runs[build, run] += [bundle.scores[answer].invalid.get(kind, 0) for kind in INVALID_KINDS]
+    runs = runs.reshape(-1, len(INVALID_KINDS))
+    worst = runs[int(runs.sum(axis=1).argmax())].tolist() if len(runs) else [0] * len(INVALID_KINDS)
+    return dict(zip(INVALID_KINDS, worst, strict=True))
+
+
+def _build_seconds(bundle: Bundle) -> float:
+    """The median over builds of the time of all their `build` steps."""
+    builds: dict[int, float] = {}
+    for step in bundle.steps:
+        if step.kind == "build" and math.isfinite(step.seconds):
+            builds[step.build] = builds.get(step.build, 0.0) + step.seconds
+    return median(list(builds.values()))

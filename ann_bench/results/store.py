@@ -1,0 +1,104 @@
+"""A folder of bundles."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ann_bench.errors import ResultError, UsageError
+from ann_bench.results import bundle as files
+from ann_bench.results.atomic import storage_error, sweep, write_atomically
+from ann_bench.results.model import Bundle, Identity
+
+log = logging.getLogger(__name__)
+
+#: Temporary files older than this belong to nobody who is still alive.
+STALE_SECONDS = 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A file in a results folder that is no bundle, or no longer; `reason` is one line that names it."""
+
+    path: Path
+    reason: str
+
+
+class Store:
+    """The bundles in a folder. Files are written once and otherwise only read."""
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+
+    def path(self, identity: Identity) -> Path:
+        """Where the bundle of this identity lies, or would."""
+        return files.bundle_path(self.folder, identity)
+
+    def has(self, identity: Identity) -> bool:
+        """Whether there is an undamaged bundle of this identity; a damaged one is reported and does not count."""
+        path = self.path(identity)
+        if not path.is_file():
+            return False
+        try:
+            files.check_seal(path)
+        except ResultError as error:
+            log.warning("%s; it does not count", error)
+            return False
+        return True
+
+    def get(self, identity: Identity) -> Bundle:
+        """The bundle of this identity; ResultError where there is none or it is damaged."""
+        return self._read(self.path(identity), answers=True)
+
+    def write(self, bundle: Bundle) -> Path:
+        """Keep a bundle (in the place of an earlier one of the same identity); StorageError where it cannot be."""
+        path = files.write(bundle, self.folder)
+        sweep(path.parent.iterdir(), STALE_SECONDS)
+        return path
+
+    def check_writable(self) -> None:
+        """Make the folder and try to write, before hours of measuring; StorageError where it cannot be written."""
+        probe = self.folder / ".probe"
+        write_atomically(probe, (b"ann-bench looks whether it can write here\n",))
+        try:
+            probe.unlink(missing_ok=True)
+        except OSError as error:
+            raise storage_error(self.folder, error) from error
+        sweep(self.folder.rglob(".*"), STALE_SECONDS)
+
+    def scan(self, *, answers: bool = False) -> Iterator[Bundle | Damaged]:
+        """Every bundle and every damaged or foreign HDF5 file, one by one, in the order of their paths.
+
+        Without `answers` the bundles come without their ids, which figures do not need: a thousand results
+        pass through little memory. Raises UsageError where the folder does not exist or holds no result.
+        """
+        paths = self._paths()
+        if not paths:
+            state = "holds no results" if self.folder.is_dir() else "does not exist"
+            raise UsageError(f"results folder {self.folder} {state}; make some with `ann-bench run --track filtered`")
+        for path in paths:
+            try:
+                yield self._read(path, answers=answers)
+            except ResultError as error:
+                yield Damaged(path, str(error))
+
+    def load(self, *, answers: bool = True) -> tuple[list[Bundle], list[Damaged]]:
+        """All the good bundles, and all the files that are none with the reason; errors as `scan`."""
+        found = list(self.scan(answers=answers))
+        good = [item for item in found if isinstance(item, Bundle)]
+        return good, [item for item in found if isinstance(item, Damaged)]
+
+    def _paths(self) -> list[Path]:
+        if not self.folder.is_dir():
+            return []
+        found = (p for p in self.folder.rglob("*") if p.suffix in (files.SUFFIX, ".hdf5"))
+        return sorted(path for path in found if not path.name.startswith(".") and path.is_file())
+
+    def _read(self, path: Path, *, answers: bool) -> Bundle:
+        bundle = files.read(path, answers=answers)
+        if path.stem != bundle.identity.key:
+            # a copy would count twice
+            raise ResultError(f"{path}: is the result {bundle.identity.key} under another name; rename or remove it")
+        return bundle

@@ -1,0 +1,92 @@
+"""Bundles as a judge would make them, from random numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ann_bench.results.model import INVALID_KINDS, Bundle, Identity, Outcome, Score, Status, Step, Usage
+
+GIB = 1024**3
+
+
+def identity(**changes: Any) -> Identity:
+    fields: dict[str, Any] = {
+        "track": "filtered",
+        "dataset": "debian-20k",
+        "queries": "public",
+        "algorithm": "faiss-ivf",
+        "build": {"nlist": 1024},
+        "query": {"nprobe": 4},
+        "k": 10,
+        "runs": 5,
+        "builds": 1,
+        "sandbox": "process",
+        "cpus": 2,
+        "memory_limit_bytes": 4 * GIB,
+        "limits": {"cpus": 2, "memory_bytes": 4 * GIB},
+        "data_hash": {"base": "b", "queries": "q"},
+        "machine": "Intel Xeon E5-2690 v4 @ 2.60GHz",
+    }
+    return Identity({**fields, **changes})
+
+
+def provenance(date: str = "2026-08-30T12:00:00+00:00") -> dict[str, Any]:
+    return {
+        "date": date,
+        "machine": {"cpu_model": "Intel Xeon E5-2690 v4 @ 2.60GHz", "cores": 2, "memory_bytes": 8 * GIB},
+        "data": {"rows": 20000, "dim": 384, "dtype": "float32", "metric": "ip"},
+    }
+
+
+def score(hits: np.ndarray, possible: np.ndarray, invalid: int = 0) -> Score:
+    kinds = dict.fromkeys(INVALID_KINDS, 0) | {"duplicate": invalid}
+    strict = np.maximum(hits.astype(int) - 1, 0)
+    arrays = [np.asarray(a, dtype=np.uint16) for a in (hits, strict, hits, possible)]
+    return Score(*arrays, invalid=kinds)
+
+
+def bundle(
+    recall: float = 0.93,
+    qps: float = 12_000.0,
+    *,
+    status: Status = Status.OK,
+    shape: tuple[int, int, int] = (1, 5, 1),
+    queries: int = 1000,
+    distinct: bool = False,
+    date: str = "2026-08-30T12:00:00+00:00",
+    seed: int = 0,
+    **fields: Any,
+) -> Bundle:
+    """One measurement: `recall` and `qps` are what it is drawn around."""
+    rng = np.random.default_rng(seed)
+    builds, runs, searches = shape
+    name = identity(**{"builds": builds, "runs": runs, **fields})
+    k = name["k"]
+    count = builds * runs * searches if distinct else searches
+    answers = tuple(rng.integers(0, 20_000, (queries, k)).astype(np.int32) for _ in range(count))
+    possible = np.full(queries, k)
+    scores = tuple(score(rng.binomial(k, recall, queries), possible) for _ in range(count))
+    order = np.arange(count, dtype=np.int32)
+    answer_of = order.reshape(shape) if distinct else np.broadcast_to(order, shape).copy()
+    seconds = queries / qps * rng.lognormal(0, 0.02, shape)
+    return Bundle(
+        identity=name,
+        outcome=Outcome(status, "" if status is Status.OK else f"why it is {status.value}"),
+        provenance=provenance(date),
+        counts=(queries,) * searches,
+        seconds=seconds,
+        answer_of=answer_of,
+        answers=answers,
+        scores=scores,
+        steps=tuple(Step(b, 0, "build", 3.0 + b, 5.5) for b in range(builds)),
+        usage=Usage(peak_memory_bytes=412 * 2**20, cpu_inside_seconds=8.0),
+        truths=("t" * 32,) * searches,
+        stats={"graph": {"edges": 12}},
+    )
+
+
+def failed(status: Status = Status.NOT_INSTALLED, detail: str = "hnswlib: pip install hnswlib", **fields: Any) -> Bundle:
+    """A measurement that never began."""
+    return Bundle(identity=identity(**fields), outcome=Outcome(status, detail), provenance=provenance())
