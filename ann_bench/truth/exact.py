@@ -30,6 +30,7 @@ from ann_bench.truth.vectors import Rows, rows_of
 Answers = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 
 _BLOCK_BYTES = 1 << 22  # vectors of one block of rows
+_FEWEST_ROWS = 64
 _QUERIES = 1 << 14  # queries of one block
 _SHARED = 32  # fewer queries than this are not shared among threads: each would gather the same rows
 _MOST_THREADS = 8
@@ -101,7 +102,7 @@ class _Work:
     def __init__(self, problem: Problem, base: Rows, queries: Rows, points: Points, best: Best) -> None:
         self._base, self._queries, self._points = base, queries, points
         self._scan = Scan(problem.metric, base.small_integers and queries.small_integers, base, best)
-        self.block_rows = int(max(64, min(1 << 16, _BLOCK_BYTES / (4 * max(1.0, base.values_per_row)))))
+        self.block_rows = int(max(_FEWEST_ROWS, min(1 << 16, _BLOCK_BYTES / (4 * max(1.0, base.values_per_row)))))
 
     def small(self, found: Sequence[Match]) -> None:
         """Groups whose points fit one block together."""

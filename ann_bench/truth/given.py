@@ -116,8 +116,8 @@ def _magnitude(distances: Floats, problem: Problem, queries: Any) -> Floats:
     """What float32 errors are relative to, for each query."""
     shown = np.where(np.isfinite(distances), np.abs(distances), 0).max(axis=1, initial=0)
     if problem.metric == "angular":
-        return np.maximum(shown, 1.0)
+        return np.asarray(np.maximum(shown, 1.0))
     # Programs that form |q|^2 - 2 q.x + |x|^2 in float32 err by a share of |q|^2, however near the row.
     squares = np.abs(pair_distances("ip", queries, queries, np.arange(queries.shape[0])[:, None]))[:, 0]
     integers = not isinstance(problem.base, CsrRef) and np.dtype(problem.base.dtype).kind in "iu"
-    return shown if integers else np.maximum(shown, squares)
+    return shown if integers else np.asarray(np.maximum(shown, squares))

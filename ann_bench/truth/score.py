@@ -168,4 +168,4 @@ def _shift(metric: Metric, base: Side) -> Floats | None:
     if metric == "ip":
         return None
     roots = np.sqrt(base.squares)
-    return np.divide(1, roots, out=np.zeros_like(roots), where=roots > 0)
+    return np.divide(-1, roots, out=np.zeros_like(roots), where=roots > 0)
