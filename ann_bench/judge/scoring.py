@@ -22,7 +22,7 @@ NO_ID = -2
 #: product of a thousand float32 values loses. Integers are exact and get no tolerance.
 FLOAT_TOLERANCE = 1e-6
 
-#: big-ann-benchmarks widens the truth by this absolute difference (its metrics.py; see docs/figures.md).
+#: big-ann-benchmarks widens the truth by this absolute difference (its metrics.py; see docs/judging.md).
 BIGANN_TOLERANCE = 1e-6
 
 
