@@ -68,11 +68,16 @@ FAILURES = {
     ),
     "runs into MemoryError": (FIT + "import numpy; numpy.ones(2**50)", Status.OUT_OF_MEMORY, "Unable to allocate"),
     "returns the wrong shape": (QUERY + "return np.zeros((3, k), dtype=int)", Status.INVALID_ANSWER, "shape (3, 10)"),
-    "returns floats": (QUERY + "return np.zeros((len(queries), k))", Status.INVALID_ANSWER, "float64 instead of integer"),
+    "returns floats": (
+        QUERY + "return np.zeros((len(queries), k))",
+        Status.INVALID_ANSWER,
+        "float64 instead of integer",
+    ),
     "returns nothing": (QUERY + "return None", Status.INVALID_ANSWER, "object instead of integer"),
     "returns ragged lists": (QUERY + "return [[1], [1, 2]]", Status.INVALID_ANSWER, "no rectangular array"),
     "writes garbage to the socket": (
-        QUERY + "import os\n    for fd in range(3, 64):\n        try: os.write(fd, b'garbage{{{\\n')\n        except OSError: pass",
+        QUERY
+        + "import os\n    for fd in range(3, 64):\n        try: os.write(fd, b'garbage{{{\\n')\n        except OSError: pass",
         Status.RULE_BROKEN,
         "broke the wire protocol",
     ),
@@ -134,7 +139,10 @@ def test_the_peak_of_an_entry_that_outgrew_its_memory_is_kept(place: Bench) -> N
 def test_done_before_it_is_done_breaks_the_rules(place: Bench, seq: str) -> None:
     number = "message_number(queries)" if seq == "right" else "999"
     start = SAYS_DONE + "\ndef message_number(queries):\n    return 4\n"
-    body = QUERY + f"say(type='done', seq={number})\n    time.sleep(0.3)\n    return np.zeros((len(queries), k), dtype=int)"
+    body = (
+        QUERY
+        + f"say(type='done', seq={number})\n    time.sleep(0.3)\n    return np.zeros((len(queries), k), dtype=int)"
+    )
     entry = write_entry(place.folder / "mine", body, start=start)
     assert place.run(entry, "--runs", "1") == 1
     outcome = place.bundle().outcome
@@ -153,7 +161,10 @@ def test_answers_that_come_after_done_do_not_count(place: Bench) -> None:
 INVALID = {
     "ids out of range": ("answers[0, 0] = 300; answers[1, 1] = -7; answers[2, 2] = 2**40", {"out_of_range": 3}),
     "duplicates": ("answers[:] = answers[:, :1]", {"duplicate": 9 * 40}),
-    "ids that fail the filter": ("answers[0] = np.setdiff1d(np.arange(300), rows_of(self, tags, 0))[:k]", {"fails_filter": 10}),
+    "ids that fail the filter": (
+        "answers[0] = np.setdiff1d(np.arange(300), rows_of(self, tags, 0))[:k]",
+        {"fails_filter": 10},
+    ),
 }
 
 ROWS_OF = """
@@ -181,7 +192,9 @@ def test_invalid_ids_are_counted_and_never_hits(place: Bench, name: str, capsys:
 
 
 def test_k_copies_of_the_nearest_are_one_hit(place: Bench) -> None:
-    body = "def query(self, queries, k, tags=None):\n    return np.repeat(self.exact(queries, k, tags)[:, :1], k, axis=1)"
+    body = (
+        "def query(self, queries, k, tags=None):\n    return np.repeat(self.exact(queries, k, tags)[:, :1], k, axis=1)"
+    )
     entry = write_entry(place.folder / "mine", body)
     place.run(entry, "--runs", "1")
     assert figures(place.bundle()).recall == pytest.approx(0.1)
@@ -214,12 +227,17 @@ def test_not_installed_is_tried_again(place: Bench) -> None:
 
 
 def test_an_entry_may_print_megabytes(place: Bench) -> None:
-    entry = write_entry(place.folder / "mine", "def set_query_arguments(self, **query):\n    print('x' * 79 + '\\n', end='' ) or [print('y' * 80) for _ in range(200_000)]")
+    entry = write_entry(
+        place.folder / "mine",
+        "def set_query_arguments(self, **query):\n    print('x' * 79 + '\\n', end='' ) or [print('y' * 80) for _ in range(200_000)]",
+    )
     assert place.run(entry) == 0
     assert figures(place.bundle()).recall == 1.0
 
 
-def test_children_left_behind_are_ended(place: Bench, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]) -> None:
+def test_children_left_behind_are_ended(
+    place: Bench, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
     body = f"""
     def set_query_arguments(self, **query):
         import subprocess
@@ -278,7 +296,7 @@ def test_self_reported_figures_stay_apart(place: Bench) -> None:
 def test_queries_come_in_a_fresh_order_each_time_and_answers_go_home(place: Bench) -> None:
     body = f"""
     def query(self, queries, k, tags=None):
-        with open({str(place.folder / 'seen')!r}, "ab") as file:
+        with open({str(place.folder / "seen")!r}, "ab") as file:
             file.write(np.ascontiguousarray(queries).tobytes())
         return self.exact(queries, k, tags)
     """

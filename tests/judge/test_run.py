@@ -132,7 +132,7 @@ def test_the_entry_gets_its_cpus_and_a_clean_environment(place: Bench) -> None:
         import json, os
         facts = {{"cpus": len(os.sched_getaffinity(0)), "threads": self.threads, "environment": dict(os.environ),
                  "here": os.listdir("."), "group": os.getpgid(0) == os.getpid()}}
-        open({str(place.folder / 'facts')!r}, "w").write(json.dumps(facts))
+        open({str(place.folder / "facts")!r}, "w").write(json.dumps(facts))
         self.base, self.tags = np.asarray(base, dtype=np.int64), tags.tocsc()
     """
     os.environ["SECRET_OF_THE_JUDGE"] = "42"

@@ -125,7 +125,9 @@ def test_filters_agree_with_dense_matrices(tmp_path: Path, case) -> None:
     tags, wanted = case["tags"] > 0, case["query_tags"] > 0
     expected = np.array([[(tags[r] >= wanted[q]).all() for r in rows[q]] for q in range(len(rows))])
     found = holds_all(
-        place_csr(tmp_path, "t", csr_matrix(case["tags"])), place_csr(tmp_path, "q", csr_matrix(case["query_tags"])), rows
+        place_csr(tmp_path, "t", csr_matrix(case["tags"])),
+        place_csr(tmp_path, "q", csr_matrix(case["query_tags"])),
+        rows,
     )
     assert np.array_equal(found, expected)
 
