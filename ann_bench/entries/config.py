@@ -1,0 +1,147 @@
+"""What an entry says of itself: the schema of config.yaml, and which arguments it gives for a data set."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, TypeVar
+
+from packaging.requirements import InvalidRequirement, Requirement
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+
+#: What the judge itself passes to the constructor; no build argument may have such a name.
+RESERVED = ("metric", "dim", "dtype", "threads")
+#: The key that holds for every data set without a key of its own.
+DEFAULT = "default"
+
+_CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+_TRACK = re.compile(r"[a-z0-9]+([_-][a-z0-9]+)*")
+_DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\*?")
+
+Value = TypeVar("Value")
+
+
+def _class_path(text: str) -> str:
+    if not _CLASS.fullmatch(text) or any(keyword.iskeyword(part) for part in text.split(".")):
+        raise ValueError("write `module.Class`, such as `wrapper.MyIndex` for the class MyIndex of wrapper.py")
+    return text
+
+
+def _track(text: str) -> str:
+    if not _TRACK.fullmatch(text):
+        raise ValueError("a track's name is lower-case letters and digits, such as `filtered`")
+    return text
+
+
+def _requirement(text: str) -> str:
+    try:
+        Requirement(text)
+    except InvalidRequirement as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"no requirement that pip would take, such as `hnswlib>=0.8` ({reason})") from error
+    return text
+
+
+def _one_line(text: str) -> str:
+    if "\n" in text.strip():
+        raise ValueError("one line, for the tables; the rest belongs in README.md")
+    return text.strip()
+
+
+def _dataset_key(text: str) -> str:
+    if not _DATASET.fullmatch(text):
+        raise ValueError("write a data set's name, the beginning of one and `*` (such as `yfcc-*`), or `default`")
+    return text
+
+
+def _argument_name(text: str) -> str:
+    if not text.isidentifier() or keyword.iskeyword(text):
+        raise ValueError("an argument's name must be one that Python can pass as a keyword")
+    return text
+
+
+def _build_argument_name(text: str) -> str:
+    if text in RESERVED:
+        raise ValueError(f"the judge itself passes {', '.join(RESERVED)}; choose another name")
+    return _argument_name(text)
+
+
+def _finite(value: JsonValue) -> JsonValue:
+    if any(isinstance(leaf, float) and not math.isfinite(leaf) for leaf in _leaves(value)):
+        raise ValueError("nan and inf are no values of JSON; use null or a number")
+    return value
+
+
+def _leaves(value: JsonValue) -> Iterator[JsonValue]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner)
+    else:
+        yield value
+
+
+def _given(configs: Mapping[str, Value]) -> Mapping[str, Value]:
+    if not configs:
+        raise ValueError("give `default`, or the name of a data set")
+    return configs
+
+
+def _distinct(configs: list[dict[str, JsonValue]]) -> list[dict[str, JsonValue]]:
+    if not configs:
+        raise ValueError("an empty list measures nothing; write [{}] for an entry without query arguments")
+    seen: dict[str, int] = {}
+    for place, config in enumerate(configs, start=1):
+        first = seen.setdefault(json.dumps(config, sort_keys=True), place)
+        if first != place:
+            raise ValueError(f"configs {first} and {place} are the same; leave one of them out")
+    return configs
+
+
+Argument = Annotated[JsonValue, AfterValidator(_finite)]
+DatasetKey = Annotated[str, AfterValidator(_dataset_key)]
+BuildArguments = dict[Annotated[str, AfterValidator(_build_argument_name)], Argument]
+QueryArguments = dict[Annotated[str, AfterValidator(_argument_name)], Argument]
+QueryList = Annotated[list[QueryArguments], AfterValidator(_distinct)]
+
+
+class EntryConfig(BaseModel):
+    """The content of config.yaml.
+
+    `build` and `query` are keyed by data set: its name, or the beginning of its name and `*`, or `default`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    class_: Annotated[str, AfterValidator(_class_path)] = Field(alias="class")
+    tracks: Annotated[list[Annotated[str, AfterValidator(_track)]], Field(min_length=1)]
+    requires: list[Annotated[str, AfterValidator(_requirement)]] = []
+    open_source: bool
+    description: Annotated[str, AfterValidator(_one_line), Field(min_length=1)]
+    build: Annotated[dict[DatasetKey, BuildArguments], AfterValidator(_given)] = {DEFAULT: {}}
+    query: Annotated[dict[DatasetKey, QueryList], AfterValidator(_given)]
+
+    @property
+    def module(self) -> str:
+        """The first part of `class`: a file or a package in the entry's folder."""
+        return self.class_.split(".", 1)[0]
+
+    def build_for(self, dataset: str) -> dict[str, Any] | None:
+        """The build arguments for this data set; None where config.yaml has none."""
+        return _lookup(self.build, dataset)
+
+    def queries_for(self, dataset: str) -> list[dict[str, Any]] | None:
+        """The query configs for this data set; None where config.yaml has none."""
+        return _lookup(self.query, dataset)
+
+
+def _lookup(configs: Mapping[str, Value], dataset: str) -> Value | None:
+    """What stands under the name itself, else under the longest `prefix*` of it, else under `default`."""
+    if dataset in configs:
+        return configs[dataset]
+    prefixes = [key for key in configs if key.endswith("*") and dataset.startswith(key[:-1])]
+    return configs.get(max(prefixes, key=len, default=DEFAULT))

@@ -1,0 +1,150 @@
+"""One entry: what it is called, where it lies, what it needs, and the hash of its code."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+from packaging.requirements import Requirement
+
+from ann_bench.entries.config import EntryConfig
+from ann_bench.errors import UsageError
+
+CONFIG = "config.yaml"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An index that can be measured on a track.
+
+    `name` is the folder's name; `source` tells whether it was found under `algorithms/` or named by its path.
+    """
+
+    name: str
+    track: str
+    folder: Path
+    config: EntryConfig
+    source: Literal["algorithms", "path"]
+
+    @property
+    def config_file(self) -> Path:
+        """Where its config.yaml lies."""
+        return self.folder / CONFIG
+
+
+def plan_configs(entry: Entry, dataset: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The build arguments and the query configs of the entry on this data set.
+
+    Raises UsageError where config.yaml has nothing for the data set.
+    """
+    build = entry.config.build_for(dataset)
+    queries = entry.config.queries_for(dataset)
+    if build is None:
+        raise _nothing_for(entry, "build", dataset, list(entry.config.build))
+    if queries is None:
+        raise _nothing_for(entry, "query", dataset, list(entry.config.query))
+    return build, queries
+
+
+def _nothing_for(entry: Entry, key: str, dataset: str, given: list[str]) -> UsageError:
+    return UsageError(
+        f"{entry.config_file}: {key!r} has nothing for the data set {dataset!r}, only for {', '.join(given)}; "
+        f"add `default` or {dataset!r}"
+    )
+
+
+def installed(entry: Entry) -> dict[str, str]:
+    """The versions here of the packages that the entry requires; one that is not here is left out."""
+    found = {need.name: _version(need.name) for need in _requirements(entry)}
+    return {name: version for name, version in found.items() if version is not None}
+
+
+def missing(entry: Entry) -> list[str]:
+    """The requirements that this environment does not meet: not there, or there in another version."""
+    return [str(need) for need in _requirements(entry) if not _met(need)]
+
+
+def how_to_install(entry: Entry) -> str:
+    """The command that brings what is missing (all that is required, where nothing is); "" for an entry without needs."""
+    needs = missing(entry) or [str(need) for need in _requirements(entry)]
+    return shlex.join(["python", "-m", "pip", "install", *needs]) if needs else ""
+
+
+def _requirements(entry: Entry) -> list[Requirement]:
+    needs = [Requirement(text) for text in entry.config.requires]
+    return [need for need in needs if need.marker is None or need.marker.evaluate()]
+
+
+def _met(need: Requirement) -> bool:
+    version = _version(need.name)
+    return version is not None and need.specifier.contains(version, prereleases=True)
+
+
+def _version(package: str) -> str | None:
+    try:
+        # The metadata of a half-removed package has no version, whatever the annotation says.
+        version: str | None = metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+    return version
+
+
+def entry_hash(entry: Entry) -> str:
+    """SHA-256 over the names and bytes of all that the entry runs on.
+
+    Left out are README.md, hidden files and compiled Python. Raises UsageError where a file cannot be read or
+    lies elsewhere: then the hash could not tell one version of the entry from another.
+    """
+    whole = hashlib.sha256()
+    for name, path in sorted(_files(entry.folder)):
+        # Two digests of fixed length for each file: no choice of names and bytes can look like another.
+        whole.update(hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest())
+        whole.update(_file_digest(path))
+    return whole.hexdigest()
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    root = folder.resolve()
+    for parent, folders, names in os.walk(folder, onerror=_refuse_unreadable):
+        folders[:] = [name for name in folders if not name.startswith(".") and name != "__pycache__"]
+        for name in folders:
+            if (Path(parent) / name).is_symlink():
+                raise UsageError(f"{Path(parent) / name}: a symbolic link to a folder; put the files themselves there")
+        for name in names:
+            path = Path(parent) / name
+            if not (name.startswith(".") or name.endswith(".pyc") or name == "README.md"):
+                _refuse_special(path, root)
+                yield path.relative_to(folder).as_posix(), path
+
+
+def _refuse_unreadable(error: OSError) -> None:
+    raise UsageError(f"{error.filename}: cannot be read ({error.strerror})") from error
+
+
+def _refuse_special(path: Path, root: Path) -> None:
+    if path.is_symlink() and not path.resolve().is_relative_to(root):
+        raise UsageError(f"{path}: a symbolic link out of the entry's folder; put the file itself there")
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from error
+    if not stat.S_ISREG(mode):
+        raise UsageError(f"{path}: no plain file; an entry is made of plain files")
+
+
+def _file_digest(path: Path) -> bytes:
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from error
+    return digest.digest()
