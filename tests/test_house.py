@@ -57,9 +57,7 @@ def test_every_room_is_in_the_picture() -> None:
 def test_the_worker_needs_numpy_and_scipy_only() -> None:
     for path in (PACKAGE / "worker").glob("*.py"):
         assert imports(path) <= {
-            name
-            for name in imports(path)
-            if name.split(".")[1] in ("algorithm", "arrays", "wire", "worker")
+            name for name in imports(path) if name.split(".")[1] in ("algorithm", "arrays", "wire", "worker")
         }
 
 

@@ -175,7 +175,7 @@ def _show(plan: Plan, tally: Tally, store: Any, request: Request, console: Conso
         }
         click.echo(json.dumps(summary, indent=2))
         return code
-    Console().print(results_table(rows, tally.bundles))
+    Console().print(results_table(rows, plan.setting.k, plan.setting.track.score.least_recall))
     return code
 
 

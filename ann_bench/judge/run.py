@@ -46,6 +46,9 @@ def execute(plan: Plan, store: Store, *, force: bool = False, progress: Progress
     store.check_writable()
     todo = {job.entry.name: wanted(job, store, force=force) for job in plan.jobs}
     tally = Tally(found=sum(len(job.configs) - len(todo[job.entry.name]) for job in plan.jobs))
+    if tally.found:
+        total = tally.found + sum(len(configs) for configs in todo.values())
+        log.info("%d of %d results were there already; --force measures them again", tally.found, total)
     if any(todo.values()):
         questions = ask_all(plan.setting.dataset, plan.setting.workload, progress)
         for job in plan.jobs:

@@ -83,7 +83,7 @@ def score(problem: Problem, truth: Truth, ids: npt.NDArray[np.int32]) -> Score:
     last = np.maximum(possible - 1, 0)[:, None]
     kth = np.where(possible > 0, np.take_along_axis(truth.distances, last, axis=1)[:, 0], -np.inf)
     slack = 0.0 if _exact(problem) else FLOAT_TOLERANCE
-    reach = kth + np.where(np.isfinite(kth), np.abs(kth) * slack, 0.0)
+    reach = kth + np.abs(np.where(np.isfinite(kth), kth, 0.0)) * slack
 
     def count(hits: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint16]:
         return np.minimum((hits & validity.valid).sum(axis=1), possible).astype(np.uint16)

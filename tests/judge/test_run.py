@@ -62,7 +62,7 @@ def test_a_second_run_does_only_what_is_missing(place: Bench, exact: Path, capsy
     times = {path: path.stat().st_mtime_ns for path in place.results.rglob("*.h5")}
     capsys.readouterr()
     assert place.run(exact) == 0
-    assert "2 of 2 results were there" in capsys.readouterr().err
+    assert "2 of 2 results were there already" in capsys.readouterr().err
     assert {path: path.stat().st_mtime_ns for path in place.results.rglob("*.h5")} == times
     settings = (exact / "config.yaml").read_text()
     assert place.run(exact, "--k", "5") == 0

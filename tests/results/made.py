@@ -87,6 +87,8 @@ def bundle(
     )
 
 
-def failed(status: Status = Status.NOT_INSTALLED, detail: str = "hnswlib: pip install hnswlib", **fields: Any) -> Bundle:
+def failed(
+    status: Status = Status.NOT_INSTALLED, detail: str = "hnswlib: pip install hnswlib", **fields: Any
+) -> Bundle:
     """A measurement that never began."""
     return Bundle(identity=identity(**fields), outcome=Outcome(status, detail), provenance=provenance())
