@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: nothing more to say
         return 1
-    except (Exception, KeyboardInterrupt, _Terminated) as error:
+    except (Exception, KeyboardInterrupt, _Terminated) as error:  # noqa: BLE001  what is not explained is raised again
         line, code = _explain(error)
         click.echo(line, err=True)
         return code

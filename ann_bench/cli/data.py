@@ -72,7 +72,6 @@ def prepare_(dataset: str, track: str | None, queries: str, as_json: bool) -> in
         click.echo(json.dumps(row, indent=2))
         return 0
     tags = f", {row['tags']:,} tags" if data.tags else ""
-    click.echo(
-        f"{data.name}: {data.rows:,} x {data.dim} {data.dtype}, {data.metric}{tags}; {data.queries.count:,} queries: ready"
-    )
+    shape = f"{data.rows:,} x {data.dim} {data.dtype}, {data.metric}{tags}"
+    click.echo(f"{data.name}: {shape}; {data.queries.count:,} queries: ready")
     return 0

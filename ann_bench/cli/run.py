@@ -16,6 +16,7 @@ from ann_bench.cli._progress import bars
 if TYPE_CHECKING:
     from ann_bench.judge.plan import Options, Plan
     from ann_bench.judge.run import Tally
+    from ann_bench.results.model import Bundle
 
 EPILOG = """\b
 Examples:
@@ -157,9 +158,9 @@ def _show(plan: Plan, tally: Tally, store: Any, request: Request, console: Conso
     from ann_bench.report.plot import plot
     from ann_bench.report.table import results_table
     from ann_bench.results.figures import figures
+    from ann_bench.results.model import Bundle
 
-    bundles, _ = store.load()
-    mine = [b for b in bundles if (b.identity["track"], b.identity["dataset"]) == _place(plan)]
+    mine = [b for b in store.scan() if isinstance(b, Bundle) and _place_of(b) == _place(plan)]
     drawn = plot(mine, request.plots)
     rows = [figures(bundle) for bundle in tally.bundles]
     code = 0 if tally.all_ok else 1
@@ -181,3 +182,7 @@ def _show(plan: Plan, tally: Tally, store: Any, request: Request, console: Conso
 
 def _place(plan: Plan) -> tuple[str, str]:
     return plan.setting.track.name, plan.setting.dataset.name
+
+
+def _place_of(bundle: Bundle) -> tuple[str, str]:
+    return bundle.identity["track"], bundle.identity["dataset"]

@@ -62,8 +62,7 @@ def command(track: str, dataset: str | None, queries: str, k: int | None, output
         click.echo(json.dumps(rows, indent=2))
         return 0
     for row in rows:
-        click.echo(
-            f"{data.name}, {data.queries.name}: {row['queries']:,} queries, exact top {row['k']}; "
-            f"{row['fewer_than_k']:,} have fewer than {row['k']} answers, {row['without_answer']:,} none; key {row['key']}"
-        )
+        lacking = f"{row['fewer_than_k']:,} have fewer than {row['k']} answers, {row['without_answer']:,} none"
+        click.echo(f"{data.name}, {data.queries.name}: {row['queries']:,} queries, exact top {row['k']}; {lacking}")
+        click.echo(f"key {row['key']}")
     return 0

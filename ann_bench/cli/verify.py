@@ -31,25 +31,28 @@ def command(results: Path, as_json: bool) -> int:
     anything differs; what differs is named.
     """
     from ann_bench.judge.verify import Verifier
-    from ann_bench.results.store import Store
+    from ann_bench.results.store import Damaged, Store
 
     messages()
     store = Store(results)
-    bundles, damaged = store.load()
-    problems = [(str(one.path), one.reason) for one in damaged]
     verifier = Verifier(_dataset_of)
-    for bundle in bundles:
+    problems: list[tuple[str, str]] = []
+    total = 0
+    for found in store.scan(answers=True):
+        total += 1
+        if isinstance(found, Damaged):
+            problems.append((str(found.path), found.reason))
+            continue
         try:
-            verifier.verify(bundle)
+            verifier.verify(found)
         except AnnBenchError as error:
-            problems.append((str(store.path(bundle.identity)), str(error)))
+            problems.append((str(store.path(found.identity)), str(error)))
     if as_json:
         listed = [{"file": file, "problem": problem} for file, problem in problems]
-        click.echo(json.dumps({"verified": len(bundles) + len(damaged) - len(problems), "problems": listed}, indent=2))
+        click.echo(json.dumps({"verified": total - len(problems), "problems": listed}, indent=2))
     else:
         for file, problem in problems:
             click.echo(f"{file}: {problem}", err=True)
-        total = len(bundles) + len(damaged)
         click.echo(
             f"{total - len(problems)} of {total} results verified"
             + (": all figures follow from raw answers" * (not problems))

@@ -103,6 +103,8 @@ def setting(track: Track, dataset: Dataset, sandbox: Sandbox, options: Options, 
 
 def plan(common: Setting, entries: Sequence[Entry]) -> Plan:
     """One job for each entry; UsageError where two configurations could not be told apart."""
+    if not entries:
+        raise UsageError(f"there are no entries for the track {common.track.name!r} here; name one with --entry PATH")
     hashes = data_hashes(common.dataset)
     jobs = tuple(_job(common, entry, hashes) for entry in entries)
     seen: set[str] = set()
