@@ -1,0 +1,106 @@
+"""Exact filtered search: the rows that hold a query's tags are found through posting lists, then all compared."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from ann_bench import Algorithm
+
+BLOCK = 8192  # rows that are compared at once: bounds the memory, and stays in the cache
+
+
+class Exact(Algorithm):
+    """Compares all matching rows. Recall is 1 by construction; ties go to the smaller id."""
+
+    def fit(self, base: np.ndarray, tags: csr_matrix | None = None, learn: np.ndarray | None = None) -> None:
+        """Leave the base where it is; note the rows of each tag and the length of each row."""
+        self.base = np.asarray(base)
+        self.number = self._number_type()
+        self.squares = np.concatenate([self._squares(start) for start in range(0, len(base), BLOCK)])
+        self.postings = _rows_of_each_tag(csr_matrix((len(base), 0)) if tags is None else tags)
+        self.pool = ThreadPoolExecutor(self.threads)
+
+    def query(self, queries: np.ndarray, k: int, tags: csr_matrix | None = None) -> np.ndarray:
+        """Answer queries with the same tags together."""
+        answers = np.full((len(queries), k), -1, np.int32)
+        queries = np.asarray(queries, self.number)
+
+        def answer(share: list[tuple[tuple[int, ...], list[int]]]) -> None:
+            for wanted, members in share:
+                nearest = self._nearest(queries[members], self._matching(wanted), k)
+                answers[members, : nearest.shape[1]] = nearest
+
+        list(self.pool.map(answer, _shares(tags, len(queries), self.threads)))
+        return answers
+
+    def _number_type(self) -> type:
+        """Sums of products of bytes are whole numbers: below 2^24, float32 holds them exactly at half the cost."""
+        dtype = np.dtype(self.dtype)
+        largest = np.iinfo(dtype).max + 1.0 if dtype.kind in "iu" else np.inf
+        return np.float32 if self.dim * largest**2 < 2**24 else np.float64
+
+    def _squares(self, start: int) -> np.ndarray:
+        rows = self.base[start : start + BLOCK].astype(self.number)
+        return np.einsum("ij,ij->i", rows, rows)
+
+    def _matching(self, wanted: tuple[int, ...]) -> np.ndarray:
+        """The rows that hold all these tags (all rows where there are none), ascending."""
+        if not wanted:
+            return np.arange(len(self.base), dtype=np.int32)
+        starts, rows = self.postings
+        lists = sorted((rows[starts[tag] : starts[tag + 1]] for tag in wanted), key=len)
+        found = lists[0]
+        for other in lists[1:]:
+            found = found[other.take(np.searchsorted(other, found), mode="clip") == found] if len(found) else found
+        return found
+
+    def _nearest(self, queries: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
+        blocks = [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
+        found = [_first(self._distances(queries, block), block, k) for block in blocks]
+        if len(found) > 1:
+            distances, ids = (np.hstack(parts) for parts in zip(*found, strict=True))
+            found = [_first(distances, ids, k)]
+        return found[0][1] if found else np.empty((len(queries), 0), np.int32)
+
+    def _distances(self, queries: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Distances of the queries to these rows, up to what is the same for all rows of one query."""
+        products = (self.base.take(rows, axis=0).astype(self.number) @ queries.T).T
+        if self.metric == "euclidean":
+            return self.squares[rows] - 2 * products
+        if self.metric == "angular":
+            return -products / np.sqrt(np.maximum(self.squares[rows], np.finfo(np.float32).tiny))
+        return -products
+
+
+def _first(distances: np.ndarray, ids: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k smallest distances of each line, ascending, and their ids; of equal ones the first."""
+    k = min(k, distances.shape[1])
+    values, named = np.empty((len(distances), k), distances.dtype), np.empty((len(distances), k), np.int32)
+    ids = np.broadcast_to(ids, distances.shape)
+    for line, row in enumerate(np.ascontiguousarray(distances)):
+        near = np.flatnonzero(row <= np.partition(row, k - 1)[k - 1])
+        near = near[row[near].argsort(kind="stable")[:k]]
+        values[line], named[line] = row[near], ids[line, near]
+    return values, named
+
+
+def _rows_of_each_tag(tags: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
+    """(starts, rows): the rows of tag `t`, ascending and each once, are rows[starts[t]:starts[t + 1]]."""
+    by_tag = csr_matrix((np.ones(tags.nnz, np.int8), tags.indices, tags.indptr), tags.shape).tocsc()
+    by_tag.sum_duplicates()
+    return by_tag.indptr, by_tag.indices
+
+
+def _shares(tags: csr_matrix | None, count: int, threads: int) -> list[list[tuple[tuple[int, ...], list[int]]]]:
+    """The queries that ask for the same tags, as (tags, queries), dealt out into small shares for the threads."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for query in range(count):
+        wanted = () if tags is None else tags.indices[tags.indptr[query] : tags.indptr[query + 1]].tolist()
+        groups.setdefault(tuple(sorted(set(wanted))), []).append(query)
+    shares = 8 * threads
+    most = -(-count // shares)  # of one group in one piece: tags that many ask for must not keep one thread busy
+    pieces = [(tags, who[at : at + most]) for tags, who in groups.items() for at in range(0, len(who), most)]
+    return [pieces[share::shares] for share in range(shares)]

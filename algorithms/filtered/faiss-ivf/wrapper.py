@@ -1,0 +1,127 @@
+"""faiss IVF with an id selector per set of tags; few matching rows are compared one by one instead."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import faiss
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from ann_bench import Algorithm
+
+BLOCK = 1 << 16  # rows that are cast to float32 at once, on their way into faiss
+BYTES = {"uint8": faiss.ScalarQuantizer.QT_8bit_direct, "int8": faiss.ScalarQuantizer.QT_8bit_direct_signed}
+
+
+class FaissIVF(Algorithm):
+    """`nlist` inverted lists (None: the square root of the rows), `nprobe` of them searched.
+
+    Up to `max_scan` matching rows are all compared. The fewer rows match, the fewer of them lie in the lists that are searched.
+    """
+
+    def fit(self, base: np.ndarray, tags: csr_matrix | None = None, learn: np.ndarray | None = None) -> None:
+        """Train on a sample, add block by block, note the rows of each tag."""
+        faiss.omp_set_num_threads(self.threads)
+        self.base = np.asarray(base)
+        wanted = self.build["nlist"] or round(len(base) ** 0.5)
+        self.nlist = max(1, min(wanted, len(base) // 39))  # faiss wants 39 rows a list to learn from
+        self.index = self._empty_index()
+        sample = np.random.default_rng(1).choice(len(base), min(len(base), 50 * self.nlist), replace=False)
+        self.index.train(self._floats(self.base[np.sort(sample)]))
+        for start in range(0, len(base), BLOCK):
+            self.index.add(self._floats(self.base[start : start + BLOCK]))
+        self.postings = _rows_of_each_tag(csr_matrix((len(base), 0)) if tags is None else tags)
+        # Whole groups are shared out among the threads, so inside of a call faiss itself is to use one.
+        self.pool = ThreadPoolExecutor(self.threads, initializer=faiss.omp_set_num_threads, initargs=(1,))
+
+    def set_query_arguments(self, nprobe: int, max_scan: int) -> None:
+        """See the class."""
+        self.nprobe, self.max_scan = min(nprobe, self.nlist), max_scan
+
+    def query(self, queries: np.ndarray, k: int, tags: csr_matrix | None = None) -> np.ndarray:
+        """Answer queries with the same tags together."""
+        faiss.omp_set_num_threads(self.threads)
+        queries = self._floats(queries)
+        near, lists = self.index.quantizer.search(queries, self.nprobe)
+        answers = np.full((len(queries), k), -1, np.int64)
+
+        def answer(share: list[tuple[tuple[int, ...], list[int]]]) -> None:
+            for wanted, members in share:
+                rows = self._matching(wanted) if wanted else None
+                if rows is not None and len(rows) <= self.max_scan:
+                    answers[members] = self._scan(queries[members], k, rows)
+                else:
+                    answers[members] = self._probe(queries[members], k, rows, lists[members], near[members])
+
+        list(self.pool.map(answer, _shares(tags, len(queries), self.threads)))
+        return answers
+
+    def _empty_index(self) -> faiss.IndexIVF:
+        euclidean = self.metric == "euclidean"
+        metric = faiss.METRIC_L2 if euclidean else faiss.METRIC_INNER_PRODUCT
+        quantizer = faiss.IndexFlatL2(self.dim) if euclidean else faiss.IndexFlatIP(self.dim)
+        if self.dtype in BYTES and self.metric != "angular":
+            index = faiss.IndexIVFScalarQuantizer(quantizer, self.dim, self.nlist, BYTES[self.dtype], metric, False)
+        else:
+            index = faiss.IndexIVFFlat(quantizer, self.dim, self.nlist, metric)
+        index.cp.spherical = not euclidean
+        return index
+
+    def _floats(self, vectors: np.ndarray) -> np.ndarray:
+        """As faiss takes them; the angle is the inner product of vectors of length 1."""
+        vectors = np.ascontiguousarray(vectors, np.float32)
+        if self.metric == "angular":
+            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        return vectors
+
+    def _matching(self, wanted: tuple[int, ...]) -> np.ndarray:
+        """The rows that hold all these tags (at least one), ascending."""
+        starts, rows = self.postings
+        lists = sorted((rows[starts[tag] : starts[tag + 1]] for tag in wanted), key=len)
+        found = lists[0]
+        for other in lists[1:]:
+            found = found[other.take(np.searchsorted(other, found), mode="clip") == found] if len(found) else found
+        return found
+
+    def _scan(self, queries: np.ndarray, k: int, rows: np.ndarray) -> np.ndarray:
+        if not len(rows):
+            return np.full((len(queries), k), -1)
+        _, places = faiss.knn(queries, self._floats(self.base.take(rows, axis=0)), k, self.index.metric_type)
+        return np.where(places < 0, -1, rows[places])
+
+    def _probe(
+        self, queries: np.ndarray, k: int, rows: np.ndarray | None, lists: np.ndarray, near: np.ndarray
+    ) -> np.ndarray:
+        parameters = faiss.SearchParametersIVF(nprobe=self.nprobe, sel=self._selector(rows))
+        ids, distances = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
+        # The lists of all queries were found at once. faiss's own Python method takes no parameters here.
+        given = [faiss.swig_ptr(array) for array in (queries, lists, near, distances, ids)]
+        self.index.search_preassigned_c(len(queries), given[0], k, *given[1:], False, parameters)
+        return ids
+
+    def _selector(self, rows: np.ndarray | None) -> faiss.IDSelector | None:
+        if rows is None:
+            return None
+        mask = np.zeros(len(self.base), bool)
+        mask[rows] = True
+        return faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))
+
+
+def _rows_of_each_tag(tags: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
+    """(starts, rows): the rows of tag `t`, ascending and each once, are rows[starts[t]:starts[t + 1]]."""
+    by_tag = csr_matrix((np.ones(tags.nnz, np.int8), tags.indices, tags.indptr), tags.shape).tocsc()
+    by_tag.sum_duplicates()
+    return by_tag.indptr, by_tag.indices
+
+
+def _shares(tags: csr_matrix | None, count: int, threads: int) -> list[list[tuple[tuple[int, ...], list[int]]]]:
+    """The queries that ask for the same tags, as (tags, queries), dealt out into small shares for the threads."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for query in range(count):
+        wanted = () if tags is None else tags.indices[tags.indptr[query] : tags.indptr[query + 1]].tolist()
+        groups.setdefault(tuple(sorted(set(wanted))), []).append(query)
+    shares = 8 * threads
+    most = -(-count // shares)  # of one group in one piece: tags that many ask for must not keep one thread busy
+    pieces = [(tags, who[at : at + most]) for tags, who in groups.items() for at in range(0, len(who), most)]
+    return [pieces[share::shares] for share in range(shares)]
