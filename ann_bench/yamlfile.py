@@ -14,6 +14,9 @@ from ann_bench.errors import UsageError
 
 Model = TypeVar("Model", bound=BaseModel)
 
+#: Aliases let a short file describe an endless tree; no config or manifest comes near this many nodes.
+MOST_NODES = 100_000
+
 
 def load(path: Path, model: type[Model]) -> Model:
     """The file as a `model`.
@@ -26,15 +29,7 @@ def load(path: Path, model: type[Model]) -> Model:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise UsageError(f"{path}: cannot be read ({reason})") from error
-    try:
-        tree = yaml.compose(text, Loader=yaml.SafeLoader)
-        _refuse_repeated_keys(path, tree)
-        value = yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise UsageError(f"{path}:{line}: no valid YAML ({error.problem})") from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise UsageError(f"{path}: no valid YAML ({str(error).splitlines()[0]})") from error
+    tree, value = _parse(path, text)
     if not isinstance(value, dict):
         keys = ", ".join(model.model_fields)
         raise UsageError(f"{path}:1: expected `key: value` lines; valid keys: {keys}")
@@ -44,9 +39,27 @@ def load(path: Path, model: type[Model]) -> Model:
         raise UsageError(_first_line(path, tree, model, error)) from error
 
 
+def _parse(path: Path, text: str) -> tuple[yaml.Node | None, Any]:
+    """The nodes of the file, which know their lines, and its value."""
+    try:
+        tree = yaml.compose(text, Loader=yaml.SafeLoader)
+        _check_keys(path, tree)
+        return tree, yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise UsageError(f"{path}:{line}: no valid YAML ({error.problem or error.context})") from error
+    except RecursionError as error:
+        raise UsageError(f"{path}: no valid YAML (lists and mappings lie too deep in each other)") from error
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError) as error:
+        # PyYAML lets errors of its own code through where a tag, such as `!!int x`, does not fit the value.
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UsageError(f"{path}: no valid YAML ({reason})") from error
+
+
 def _first_line(path: Path, tree: yaml.Node | None, model: type[BaseModel], error: ValidationError) -> str:
-    first = error.errors()[0]
-    where = [part for part in first["loc"] if not (isinstance(part, str) and part.startswith("function-"))]
+    # A typing error in a key is also a missing key: the first is what the user has to see.
+    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
+    where = [part for part in first["loc"] if not _is_marker(part)]
     line = _line(tree, where)
     name = ".".join(str(part) for part in where)
     if first["type"] == "extra_forbidden":
@@ -61,6 +74,11 @@ def _first_line(path: Path, tree: yaml.Node | None, model: type[BaseModel], erro
     shown = f" (found {found!r})" if isinstance(found, str | int | float | bool) else ""
     rest = f"; {error.error_count() - 1} more after it" if error.error_count() > 1 else ""
     return f"{path}:{line}: {name + ': ' if name else ''}{message[:1].lower()}{message[1:]}{shown}{rest}"
+
+
+def _is_marker(part: int | str) -> bool:
+    """Whether pydantic put this part into the place by itself: it names a validator, or says that a key is wrong."""
+    return isinstance(part, str) and (part.startswith("function-") or part == "[key]")
 
 
 def _valid_keys(model: Any, where: Sequence[Any]) -> list[str]:
@@ -100,16 +118,26 @@ def _line(node: yaml.Node | None, where: Sequence[Any]) -> int:
     return line
 
 
-def _refuse_repeated_keys(path: Path, node: yaml.Node | None) -> None:
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    line = key.start_mark.line + 1
-                    raise UsageError(f"{path}:{line}: the key {key.value!r} stands here a second time")
-                seen.add(key.value)
-            _refuse_repeated_keys(path, value)
-    elif isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            _refuse_repeated_keys(path, item)
+def _check_keys(path: Path, tree: yaml.Node | None) -> None:
+    """Refuse a key that stands twice in one mapping, and more nodes than a file of this kind can have."""
+    waiting, count = [tree], 0
+    while waiting:
+        node = waiting.pop()
+        count += 1
+        if count > MOST_NODES:
+            raise UsageError(f"{path}: too large, or an alias that holds itself; write the values out")
+        if isinstance(node, yaml.MappingNode):
+            _refuse_repeated_keys(path, node)
+            waiting.extend(value for _, value in node.value)
+        elif isinstance(node, yaml.SequenceNode):
+            waiting.extend(node.value)
+
+
+def _refuse_repeated_keys(path: Path, node: yaml.MappingNode) -> None:
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode):
+            if key.value in seen:
+                line = key.start_mark.line + 1
+                raise UsageError(f"{path}:{line}: the key {key.value!r} stands here a second time")
+            seen.add(key.value)

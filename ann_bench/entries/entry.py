@@ -129,12 +129,12 @@ def _refuse_unreadable(error: OSError) -> None:
 
 
 def _refuse_special(path: Path, root: Path) -> None:
-    if path.is_symlink() and not path.resolve().is_relative_to(root):
-        raise UsageError(f"{path}: a symbolic link out of the entry's folder; put the file itself there")
     try:
         mode = path.stat().st_mode
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from error
+    if not path.resolve().is_relative_to(root):
+        raise UsageError(f"{path}: a symbolic link out of the entry's folder; put the file itself there")
     if not stat.S_ISREG(mode):
         raise UsageError(f"{path}: no plain file; an entry is made of plain files")
 
