@@ -46,7 +46,8 @@ def exact(
     nearest first, ties to the smaller id. A tag that a query names twice counts once; a query without tags matches
     every live point. Posting lists of more than `memory_bytes` are mapped from a temporary file in `scratch`;
     blocks take some 40 MB for each thread besides. `progress` counts queries and is called by one thread at a
-    time. Raises UsageError where k < 1 and DataError where the arrays do not fit each other.
+    time. Raises UsageError where k < 1, DataError where the arrays do not fit each other, StorageError where the
+    temporary file cannot be written.
     """
     check(problem)
     base, queries = rows_of(problem.base.open()), rows_of(problem.queries.open())

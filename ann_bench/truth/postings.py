@@ -7,6 +7,7 @@ belong to the file, and the system may drop them.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from ann_bench.datasets.files import writing
 from ann_bench.truth.points import Points
 from ann_bench.truth.vectors import csr_rows
 
@@ -55,7 +57,8 @@ def build(tags: csr_matrix, points: Points, used: Ints, memory_bytes: int, scrat
     """The posting lists of the tags `used`; tags beyond the vocabulary are held by no point.
 
     `tags` (rows, vocabulary) is the tags of the base rows, mapped or not. Lists of more than `memory_bytes` are
-    mapped from a temporary file in `scratch` (None: the system's folder for such files).
+    mapped from a temporary file in `scratch` (None: the system's folder for such files). Raises StorageError where
+    that cannot be written.
     """
     used = np.unique(used[(used >= 0) & (used < tags.shape[1])])
     slot_of = np.full(tags.shape[1], len(used), dtype=np.int32)  # unused tags share one slot that is not kept
@@ -110,7 +113,12 @@ def _place(lists: Numbers, stops: Ints, first: int, block: tuple[Ints, Numbers])
 def _space(size: int, memory_bytes: int, scratch: Path | None) -> Numbers:
     if size * 4 <= memory_bytes:
         return np.empty(size, dtype=np.int32)
-    with tempfile.TemporaryFile(dir=scratch) as file:
-        file.truncate(size * 4)
+    folder = Path(scratch or tempfile.gettempdir())
+    with writing(folder), tempfile.TemporaryFile(dir=folder) as file:
+        if hasattr(os, "posix_fallocate"):
+            # A full disk is an error now; found out later, through the map, it would end the process.
+            os.posix_fallocate(file.fileno(), 0, size * 4)
+        else:
+            file.truncate(size * 4)
         # asarray: slices of a np.memmap are slow to make
         return np.asarray(np.memmap(file, dtype=np.int32, mode="r+", shape=(size,)))

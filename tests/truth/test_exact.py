@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import tempfile
 from pathlib import Path
 
@@ -9,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from ann_bench.errors import DataError, UsageError
+from ann_bench.errors import DataError, StorageError, UsageError
 from ann_bench.truth import exact as module
 from ann_bench.truth import groups, postings, scan
 from ann_bench.truth.exact import exact
@@ -172,6 +174,26 @@ def test_values_at_the_ends_of_float32(tmp_path, metric, scale):
     base = rng.integers(-9, 10, (300, 5)).astype(np.float32) * unit
     queries = rng.integers(-9, 10, (9, 5)).astype(np.float32) * unit
     same(Problem(metric, 6, save(tmp_path, base), save(tmp_path, queries)))
+
+
+@pytest.mark.parametrize("density", [0.02, 0.2])
+def test_sparse_and_positive_with_few_terms_in_common(tmp_path, density):
+    """Most inner products are 0: ties that must not all be measured, and go to the smaller ids."""
+    rng = np.random.default_rng(11)
+    base, queries = ((rng.integers(1, 9, (n, 30)) * (rng.random((n, 30)) < density) / 8) for n in (700, 40))
+    both = (save_any(tmp_path, csr_matrix(m.astype(np.float32))) for m in (base, queries))
+    same(Problem("ip", 15, *both))
+
+
+def test_a_disk_that_cannot_hold_the_posting_lists(tmp_path, monkeypatch):
+    def full(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    base, tags = save(tmp_path, np.zeros((9, 3), "uint8")), save_bags(tmp_path, [[0]] * 9, 1)
+    with pytest.raises(StorageError, match="No space left on device"):
+        exact(Problem("ip", 1, base, base, tags, tags), memory_bytes=0, scratch=tmp_path)
+    assert not list(tmp_path.glob("tmp*"))
 
 
 def test_order_of_live_ids_decides_ties_not_the_order_of_rows(tmp_path):
