@@ -158,7 +158,8 @@ def _run_deviations(builds: list[Floats]) -> Floats:
 
 def _drawn(values: Floats, build: int) -> Floats:
     """The runs of one build drawn anew: (RESAMPLES, runs)."""
-    return values[_indices(len(values), _RUNS + build)]
+    drawn: Floats = values[_indices(len(values), _RUNS + build)]
+    return drawn
 
 
 def _chosen(columns: Floats) -> Floats:
@@ -167,7 +168,8 @@ def _chosen(columns: Floats) -> Floats:
     # a build that is drawn twice brings two draws of its runs, not one draw twice: each place looks further down
     steps = np.arange(count) * (RESAMPLES // count)
     rows = (np.arange(RESAMPLES)[:, None] + steps) % RESAMPLES
-    return columns[rows, _indices(count, _BUILDS)]
+    chosen: Floats = columns[rows, _indices(count, _BUILDS)]
+    return chosen
 
 
 @cache

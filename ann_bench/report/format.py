@@ -1,0 +1,93 @@
+"""Numbers and configurations as people read them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+_MIB, _GIB = 2**20, 2**30
+MISSING = "-"
+
+
+def config(text: str) -> str:
+    """A build or query config, given as JSON, as `query_text` writes it."""
+    value: Any = json.loads(text)
+    return query_text(value) if isinstance(value, dict) else str(value)
+
+
+def query_text(config: Mapping[str, Any]) -> str:
+    """A build or query config in short: `nprobe=16 exact=True`; `-` where it is empty."""
+    return " ".join(f"{name}={_short(value)}" for name, value in config.items()) or MISSING
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return str(value)
+
+
+def recall(value: float) -> str:
+    """Four digits; never 1.0000 for what is less."""
+    if not math.isfinite(value):
+        return MISSING
+    return f"{min(value, 0.9999):.4f}" if value < 1 else f"{value:.4f}"
+
+
+def unit(value: float, low: float, high: float) -> float:
+    """The power of ten to which a value is rounded: a digit less than half the width of its interval.
+
+    Three digits where there is no interval, four at most.
+    """
+    if not (math.isfinite(value) and value > 0):
+        return 1.0
+    least = 10.0 ** (math.floor(math.log10(value)) - 3)
+    width = (high - low) / 2
+    if not math.isfinite(width):
+        return least * 10
+    return max(least, 10.0 ** math.floor(math.log10(width))) if width > 0 else least
+
+
+def number(value: float, step: float) -> str:
+    """A number rounded to a power of ten, with thousands set apart."""
+    if not math.isfinite(value):
+        return MISSING
+    digits = max(0, -math.floor(math.log10(step)))
+    return f"{round(value / step) * step:,.{digits}f}"
+
+
+def rate(value: float, low: float, high: float) -> str:
+    """Queries per second with their interval: `12,300 [11,900-12,800]`."""
+    step = unit(value, low, high)
+    shown = number(value, step)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return shown
+    return f"{shown} [{number(low, step)}-{number(high, step)}]"
+
+
+def short_rate(value: float, low: float, high: float) -> str:
+    """Queries per second with the wider half of their interval: `12,300 ±500`."""
+    step = unit(value, low, high)
+    shown = number(value, step)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return shown
+    return f"{shown} ±{number(max(value - low, high - value), step)}"
+
+
+def seconds(value: float) -> str:
+    """Seconds, three digits."""
+    if not math.isfinite(value):
+        return MISSING
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def size(value: float | None) -> str:
+    """Bytes in MiB or GiB."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    if value < _GIB:
+        return f"{value / _MIB:,.0f} MiB"
+    return f"{value / _GIB:,.1f} GiB".replace(".0 GiB", " GiB")

@@ -1,0 +1,180 @@
+"""Recall against queries per second, with the Pareto line of each algorithm: a picture fit for a paper."""
+
+from __future__ import annotations
+
+import io
+import math
+import textwrap
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.textpath import TextPath
+
+from ann_bench.errors import unknown
+from ann_bench.report.axes import BOUND, scale_rate, scale_recall, spread
+from ann_bench.report.caption import caption, title
+from ann_bench.report.palette import Style, styles
+from ann_bench.report.pareto import Picture, front, pictures
+from ann_bench.results.atomic import write_atomically
+from ann_bench.results.figures import Figures, figures
+from ann_bench.results.model import Bundle
+
+#: What a picture can be written as; the metadata leave out what would differ from one drawing to the next.
+FORMATS = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+}
+
+_WIDTH, _HEIGHT, _DPI = 7.2, 4.8, 200  # inches; the width of a page of text
+_TEXT, _SMALL = 9.0, 7.0  # points
+_CAPTION_COLUMNS = 145
+_LONGEST_NAME = 30
+
+
+def plot(bundles: Iterable[Bundle], output: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
+    """Draw every picture that the bundles make into a folder, and return the files written.
+
+    Only `ok` results are drawn, and only results of equal conditions in one picture (see `pareto.pictures`);
+    without any there is no file. Equal bundles give equal files. Raises UsageError for an unknown format,
+    StorageError where the folder cannot be written.
+    """
+    for form in formats:
+        if form not in FORMATS:
+            raise unknown("format", form, FORMATS)
+    written = []
+    for picture in pictures(figures(bundle) for bundle in bundles):
+        for form, content in _render(picture, formats).items():
+            path = output / f"{picture.name}.{form}"
+            write_atomically(path, (content,))
+            written.append(path)
+    return written
+
+
+def draw(picture: Picture) -> Figure:
+    """The picture as a matplotlib figure of its own; nothing global changes."""
+    figure = Figure(figsize=(_WIDTH, _HEIGHT), dpi=_DPI)
+    FigureCanvasAgg(figure)
+    algorithms = picture.algorithms
+    look = styles(algorithms)
+    axes = _frame(figure, picture)
+    for name, points in algorithms.items():
+        _algorithm(axes, points, look[name])
+    _labels(axes, {name: front(points)[-1] for name, points in algorithms.items()}, look)
+    return figure
+
+
+def _render(picture: Picture, formats: Sequence[str]) -> dict[str, bytes]:
+    """The picture in each format."""
+    with warnings.catch_warnings():
+        # a name in a script that the font lacks is drawn as boxes; no reason to say so a hundred times
+        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        drawing = draw(picture)
+        return {form: _bytes(drawing, form) for form in formats}
+
+
+def _bytes(figure: Figure, form: str) -> bytes:
+    buffer = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "ann-bench", "svg.fonttype": "path"}):
+        figure.savefig(buffer, format=form, metadata=FORMATS[form])
+    return buffer.getvalue()
+
+
+def _frame(figure: Figure, picture: Picture) -> Axes:
+    """Empty axes with room for the labels at the right and for the caption below."""
+    lines = textwrap.wrap(caption(picture), width=_CAPTION_COLUMNS)
+    points = picture.points
+    rates = [rate for one in points for rate in (one.qps, one.qps_low, one.qps_high) if rate > 0]
+    numbers, names = 0.065 * len(f"{max(rates):,.0f}"), max(_width(name) for name in picture.algorithms)
+    left, right = (0.4 + numbers) / _WIDTH, 1 - (0.42 + names) / _WIDTH
+    bottom, top = (0.60 + 0.135 * len(lines)) / _HEIGHT, 1 - 0.52 / _HEIGHT
+    axes = figure.add_axes((left, bottom, right - left, top - bottom))
+    scale_recall(axes, min(_low(one.recall_low, one.recall) for one in points))
+    scale_rate(axes, min(rates), max(rates))
+    head = {"fontsize": _TEXT + 2, "weight": "bold", "va": "center", "parse_math": False}
+    figure.text(0.02, 1 - 0.22 / _HEIGHT, title(picture), head)
+    foot = {"fontsize": _SMALL - 0.5, "va": "bottom", "color": "#444444", "linespacing": 1.3, "parse_math": False}
+    figure.text(0.02, 0.08 / _HEIGHT, "\n".join(lines), foot)
+    axes.set_xlabel(f"recall@{points[0].k}", fontsize=_TEXT)
+    axes.set_ylabel("queries per second", fontsize=_TEXT)
+    axes.tick_params(labelsize=_SMALL + 1)
+    axes.grid(which="major", color="#DDDDDD", linewidth=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.axvline(BOUND, color="#666666", linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+    axes.annotate(
+        f"recall {BOUND:g}", (BOUND, 1), xycoords=("data", "axes fraction"), xytext=(0, 2), textcoords="offset points",
+        ha="center", va="bottom", fontsize=_SMALL, color="#666666",
+    )  # fmt: skip
+    return axes
+
+
+def _algorithm(axes: Axes, points: Sequence[Figures], style: Style) -> None:
+    """All points of one algorithm, faint where another one beats them, and the line through those on its front."""
+    best = front(points)
+    beaten = [one for one in points if one not in best]
+    for one in points:
+        axes.errorbar(
+            one.recall, one.qps, xerr=_whisker(one.recall, one.recall_low, one.recall_high),
+            yerr=_whisker(one.qps, one.qps_low, one.qps_high), color=style.colour, elinewidth=0.8, capsize=1.8,
+            capthick=0.8, alpha=0.65 if one in best else 0.3, zorder=2,
+        )  # fmt: skip
+    axes.plot(
+        [one.recall for one in best], [one.qps for one in best], color=style.colour, linewidth=1.5,
+        linestyle=style.dashes, zorder=3,
+    )  # fmt: skip
+    for group, alpha, z in ((beaten, 0.35, 2.5), (best, 1.0, 4)):
+        axes.plot(
+            [one.recall for one in group], [one.qps for one in group], linestyle="none", marker=style.marker,
+            color=style.colour, markersize=style.size, markeredgecolor="white", markeredgewidth=0.5, alpha=alpha,
+            zorder=z, clip_on=False,
+        )  # fmt: skip
+
+
+def _labels(axes: Axes, ends: dict[str, Figures], look: dict[str, Style]) -> None:
+    """The name of each algorithm at the right, as high as the end of its line, tied to it where it had to move."""
+    into = axes.transData + axes.transAxes.inverted()
+    starts = {name: into.transform((end.recall, end.qps)) for name, end in ends.items()}
+    height = axes.get_position().height * _HEIGHT * 72
+    size = min(_TEXT, 0.8 * height / len(ends))
+    places = spread([float(y) for _, y in starts.values()], 1.35 * size / height, 0.0, 1.0)
+    for (name, (x, y)), place in zip(starts.items(), places, strict=True):
+        style = look[name]
+        axes.plot(
+            [x, 1.012, 1.03], [y, place, place], transform=axes.transAxes, color=style.colour, linewidth=0.7,
+            linestyle=(0, (1, 1.6)), alpha=0.9, clip_on=False, zorder=1.5,
+        )  # fmt: skip
+        axes.plot(
+            [1.04], [place], transform=axes.transAxes, color=style.colour, marker=style.marker, markersize=style.size,
+            markeredgecolor="white", markeredgewidth=0.5, clip_on=False,
+        )  # fmt: skip
+        axes.annotate(
+            _shown(name), (1.04, place), xycoords="axes fraction", xytext=(6, 0), textcoords="offset points",
+            va="center_baseline", fontsize=size, color=style.colour, parse_math=False, gid="label",
+            annotation_clip=False,
+        )  # fmt: skip
+
+
+def _shown(name: str) -> str:
+    name = " ".join(name.split())
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+def _width(name: str) -> float:
+    """How many inches a label takes."""
+    return float(TextPath((0, 0), _shown(name).replace("$", r"\$"), size=_TEXT).get_extents().width) / 72
+
+
+def _low(low: float, value: float) -> float:
+    return low if math.isfinite(low) else value
+
+
+def _whisker(value: float, low: float, high: float) -> list[list[float]] | None:
+    """The two arms of an interval, as matplotlib takes them."""
+    return [[value - low], [high - value]] if math.isfinite(low) and math.isfinite(high) else None

@@ -1,0 +1,126 @@
+"""The table of a run, for a terminal of 100 columns and readable in 80."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from ann_bench.report import format as show
+from ann_bench.results.figures import Figures
+
+#: The recall that a result must reach to be ranked by its speed.
+RECALL_BOUND = 0.90
+
+#: Below this many columns intervals are written in short.
+WIDE = 100
+
+
+def results_table(figures: Iterable[Figures], k: int, bound: float | None = RECALL_BOUND) -> RenderableType:
+    """Every result, then the reasons of what failed, then the best result of each algorithm.
+
+    `k` is named in the head. The best of an algorithm is its largest QPS among the `ok` results with recall >=
+    `bound`; without a bound there is no such table. The answer is for `rich.console.Console.print`.
+    """
+    return _Results(sorted(figures, key=_order), k, bound)
+
+
+def best_per_algorithm(figures: Iterable[Figures], bound: float) -> dict[str, Figures | None]:
+    """The fastest `ok` result with recall >= bound of each algorithm (None: it has none), fastest first."""
+    best: dict[str, Figures | None] = {}
+    for one in figures:
+        leader = best.setdefault(one.algorithm, None)
+        if one.ok and one.recall >= bound and math.isfinite(one.qps) and (leader is None or one.qps > leader.qps):
+            best[one.algorithm] = one
+    return dict(sorted(best.items(), key=lambda item: (-item[1].qps if item[1] else 0.0, item[0])))
+
+
+@dataclass(frozen=True)
+class _Results:
+    """Rendered when the width is known."""
+
+    figures: Sequence[Figures]
+    k: int
+    bound: float | None
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        wide = options.max_width >= WIDE
+        yield self._all(wide)
+        failed = [one for one in self.figures if not one.ok]
+        if failed:
+            yield Text()
+            yield from (_reason(one) for one in failed)
+        if self.bound is not None and self.figures:
+            yield Text()
+            yield self._best(self.bound, wide)
+
+    def _all(self, wide: bool) -> Table:
+        table = _table("algorithm", "query", "status", f"recall@{self.k}", "QPS, 95 %", "build s", "memory")
+        table.columns[0].min_width = min(16, max((len(one.algorithm) for one in self.figures), default=0))
+        builds = _varied_builds(self.figures)
+        previous = None
+        for one in self.figures:
+            query = show.config(one.query)
+            if one.algorithm in builds:
+                query = f"{show.config(one.build)}; {query}"
+            table.add_row(
+                Text("" if one.algorithm == previous else one.algorithm),
+                Text(query),
+                Text(one.status, style="" if one.ok else "bold red"),
+                show.recall(one.recall),
+                _rate(one, wide),
+                show.seconds(one.build_seconds),
+                show.size(one.peak_memory_bytes),
+                style="" if one.ok else "dim",
+            )
+            previous = one.algorithm
+        return table
+
+    def _best(self, bound: float, wide: bool) -> Table:
+        table = _table("algorithm", "query", f"recall@{self.k}", "QPS, 95 %")
+        table.title = f"Most queries per second at recall@{self.k} >= {bound:.2f}"
+        table.title_justify, table.title_style = "left", "bold"
+        for name, one in best_per_algorithm(self.figures, bound).items():
+            if one is None:
+                table.add_row(Text(name), Text("none reaches it", style="dim"), show.MISSING, show.MISSING)
+            else:
+                table.add_row(Text(name), Text(show.config(one.query)), show.recall(one.recall), _rate(one, wide))
+        return table
+
+
+def _order(one: Figures) -> tuple[str, str, bool, float, str]:
+    unknown = math.isnan(one.recall)
+    return one.algorithm, one.build, unknown, 0.0 if unknown else one.recall, one.query
+
+
+def _table(*heads: str) -> Table:
+    """Names to the left, where they may wrap; numbers to the right, in one piece."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for head in heads:
+        left = head in ("algorithm", "query", "status")
+        wraps = head in ("algorithm", "query")
+        table.add_column(head, justify="left" if left else "right", no_wrap=not wraps, overflow="fold")
+    return table
+
+
+def _rate(one: Figures, wide: bool) -> Text:
+    return Text((show.rate if wide else show.short_rate)(one.qps, one.qps_low, one.qps_high))
+
+
+def _varied_builds(figures: Sequence[Figures]) -> set[str]:
+    """The algorithms of which more than one build is in the table."""
+    names = [name for name, _ in {(one.algorithm, one.build) for one in figures}]
+    return {name for name in names if names.count(name) > 1}
+
+
+def _reason(one: Figures) -> Text:
+    """One line for a result that is none: which, and why."""
+    query = "" if one.query == "{}" else f" {show.config(one.query)}"
+    counted = (f"{count:,} {kind.replace('_', ' ')}" for kind, count in one.invalid.items() if count)
+    detail = one.detail or ", ".join(counted)
+    return Text.assemble((f"{one.algorithm}{query}", "bold"), f"  {one.status}", f": {detail}" if detail else "")

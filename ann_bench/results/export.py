@@ -1,0 +1,91 @@
+"""Figures as csv, json, parquet or markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ann_bench.errors import UsageError, unknown
+from ann_bench.results.atomic import write_atomically
+from ann_bench.results.figures import COLUMNS, Figures
+
+Row = Mapping[str, Any]
+
+_INTEGERS = ("k", "peak_memory_bytes", "cpus", "memory_limit_bytes", "runs")
+_TEXTS = ("track", "dataset", "queries", "algorithm", "build", "query", "status", "sandbox")
+
+
+def export(figures: Sequence[Figures], form: str, output: Path) -> None:
+    """Write the figures to a file in one of FORMATS; it appears whole or not at all.
+
+    Raises UsageError for an unknown format or a missing library, StorageError where the file cannot be written.
+    """
+    write_atomically(output, (render(figures, form),))
+
+
+def render(figures: Sequence[Figures], form: str) -> bytes:
+    """The figures in one of FORMATS, one row a bundle, with COLUMNS in order. Errors as `export`."""
+    if form not in FORMATS:
+        raise unknown("format", form, FORMATS)
+    return FORMATS[form]([one.row() for one in figures])
+
+
+def _csv(rows: Sequence[Row]) -> bytes:
+    """Empty where nothing was measured; floats with all their digits."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({k: repr(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+    return text.getvalue().encode()
+
+
+def _json(rows: Sequence[Row]) -> bytes:
+    """A list of objects; null where nothing was measured."""
+    return (json.dumps(list(rows), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _parquet(rows: Sequence[Row]) -> bytes:
+    """Texts, int64 and float64; null where nothing was measured."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise UsageError("parquet needs pyarrow; install it with `pip install 'ann-bench[parquet]'`") from error
+    types = {name: pa.string() if name in _TEXTS else pa.float64() for name in COLUMNS}
+    types.update(dict.fromkeys(_INTEGERS, pa.int64()))
+    table = pa.Table.from_pylist([dict(row) for row in rows], schema=pa.schema(list(types.items())))
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def _markdown(rows: Sequence[Row]) -> bytes:
+    """For people: rounded figures, numbers to the right."""
+    lines = [" | ".join(COLUMNS), " | ".join("---" if name in _TEXTS else "---:" for name in COLUMNS)]
+    lines += [" | ".join(_cell(name, row[name]) for name in COLUMNS) for row in rows]
+    return "".join(f"| {line} |\n" for line in lines).encode()
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if name.startswith("recall"):
+        return f"{value:.4f}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+    if isinstance(value, int):
+        return str(value)
+    return " ".join(str(value).split()).replace("\\", "\\\\").replace("|", "\\|")
+
+
+#: Every format, and what writes it.
+FORMATS: dict[str, Callable[[Sequence[Row]], bytes]] = {
+    "csv": _csv,
+    "json": _json,
+    "parquet": _parquet,
+    "markdown": _markdown,
+}
