@@ -142,12 +142,16 @@ def _safe(metric: Metric, queries: Side, base: Side) -> bool:
         return False
     if metric != "angular":
         return True
-    small = base.squares < _SMALLEST
-    return not small.any() or not _nonzero(base.vectors[np.flatnonzero(small)])
+    return not (_vanishing(queries) or _vanishing(base))
 
 
-def _nonzero(vectors: Block) -> bool:
-    return bool((vectors.data if isinstance(vectors, csr_matrix) else vectors).any())
+def _vanishing(vectors: Side) -> bool:
+    """Whether a vector that is not zero is so short that float32 loses digits of its squared length."""
+    short = np.flatnonzero(vectors.squares < _SMALLEST)
+    if not len(short):
+        return False
+    part = vectors.vectors[short]
+    return bool((part.data if isinstance(part, csr_matrix) else part).any())
 
 
 def _terms(queries: Side, base: Side) -> int:
