@@ -72,7 +72,7 @@ def missing(entry: Entry) -> list[str]:
 
 
 def how_to_install(entry: Entry) -> str:
-    """The command that brings what is missing (all that is required, where nothing is); "" for an entry without needs."""
+    """The command that brings what is missing (all that is required, where nothing is); "" without needs."""
     needs = missing(entry) or [str(need) for need in _requirements(entry)]
     return shlex.join(["python", "-m", "pip", "install", *needs]) if needs else ""
 

@@ -20,7 +20,7 @@ class Exact(Algorithm):
         self.base = np.asarray(base)
         self.number = self._number_type()
         self.squares = np.concatenate([self._squares(start) for start in range(0, len(base), BLOCK)])
-        self.postings = _rows_of_each_tag(csr_matrix((len(base), 0)) if tags is None else tags)
+        self.postings = Postings(csr_matrix((len(base), 0)) if tags is None else tags)
         self.pool = ThreadPoolExecutor(self.threads)
 
     def query(self, queries: np.ndarray, k: int, tags: csr_matrix | None = None) -> np.ndarray:
@@ -30,7 +30,8 @@ class Exact(Algorithm):
 
         def answer(share: list[tuple[tuple[int, ...], list[int]]]) -> None:
             for wanted, members in share:
-                nearest = self._nearest(queries[members], self._matching(wanted), k)
+                rows = self.postings.matching(wanted) if wanted else np.arange(len(self.base), dtype=np.int32)
+                nearest = self._nearest(queries[members], rows, k)
                 answers[members, : nearest.shape[1]] = nearest
 
         list(self.pool.map(answer, _shares(tags, len(queries), self.threads)))
@@ -45,17 +46,6 @@ class Exact(Algorithm):
     def _squares(self, start: int) -> np.ndarray:
         rows = self.base[start : start + BLOCK].astype(self.number)
         return np.einsum("ij,ij->i", rows, rows)
-
-    def _matching(self, wanted: tuple[int, ...]) -> np.ndarray:
-        """The rows that hold all these tags (all rows where there are none), ascending."""
-        if not wanted:
-            return np.arange(len(self.base), dtype=np.int32)
-        starts, rows = self.postings
-        lists = sorted((rows[starts[tag] : starts[tag + 1]] for tag in wanted), key=len)
-        found = lists[0]
-        for other in lists[1:]:
-            found = found[other.take(np.searchsorted(other, found), mode="clip") == found] if len(found) else found
-        return found
 
     def _nearest(self, queries: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
         blocks = [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
@@ -87,11 +77,38 @@ def _first(distances: np.ndarray, ids: np.ndarray, k: int) -> tuple[np.ndarray, 
     return values, named
 
 
-def _rows_of_each_tag(tags: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
-    """(starts, rows): the rows of tag `t`, ascending and each once, are rows[starts[t]:starts[t + 1]]."""
-    by_tag = csr_matrix((np.ones(tags.nnz, np.int8), tags.indices, tags.indptr), tags.shape).tocsc()
-    by_tag.sum_duplicates()
-    return by_tag.indptr, by_tag.indices
+class Postings:
+    """Which rows hold which tags; a row that holds a tag twice holds it once."""
+
+    def __init__(self, tags: csr_matrix) -> None:
+        by_tag = csr_matrix((np.ones(tags.nnz, np.int8), tags.indices, tags.indptr), tags.shape).tocsc()
+        by_tag.sum_duplicates()
+        self.starts, self.rows, self.count = by_tag.indptr, by_tag.indices, tags.shape[0]
+        # To look a row up in a long list takes many steps; in a bitmap, it takes one.
+        common = np.flatnonzero(np.diff(self.starts) > self.count // 64)
+        self.bits = {tag: self.bitmap(self.of(tag)) for tag in common.tolist()}
+
+    def of(self, tag: int) -> np.ndarray:
+        """The rows that hold this tag, ascending."""
+        return self.rows[self.starts[tag] : self.starts[tag + 1]]
+
+    def bitmap(self, rows: np.ndarray) -> np.ndarray:
+        """One bit for each row of the base, the lowest of a byte first."""
+        mask = np.zeros(self.count, bool)
+        mask[rows] = True
+        return np.packbits(mask, bitorder="little")
+
+    def matching(self, wanted: tuple[int, ...]) -> np.ndarray:
+        """The rows that hold all these tags (at least one), ascending."""
+        rarest, *others = sorted(wanted, key=lambda tag: self.starts[tag + 1] - self.starts[tag])
+        found = self.of(rarest)
+        for tag in others:
+            if tag in self.bits:
+                found = found[(self.bits[tag].take(found >> 3) >> (found & 7).astype(np.uint8) & 1).view(bool)]
+            elif len(found):
+                rows = self.of(tag)
+                found = found[rows.take(np.searchsorted(rows, found), mode="clip") == found]
+        return found
 
 
 def _shares(tags: csr_matrix | None, count: int, threads: int) -> list[list[tuple[tuple[int, ...], list[int]]]]:

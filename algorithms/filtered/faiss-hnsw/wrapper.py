@@ -28,7 +28,7 @@ class FaissHNSW(Algorithm):
         self.index.hnsw.efConstruction = self.build["ef_construction"]
         for start in range(0, len(base), BLOCK):
             self.index.add(self._floats(self.base[start : start + BLOCK]))
-        self.postings = _rows_of_each_tag(csr_matrix((len(base), 0)) if tags is None else tags)
+        self.postings = Postings(csr_matrix((len(base), 0)) if tags is None else tags)
         # Whole groups are shared out among the threads, so inside of a call faiss itself is to use one.
         self.pool = ThreadPoolExecutor(self.threads, initializer=faiss.omp_set_num_threads, initargs=(1,))
 
@@ -43,7 +43,7 @@ class FaissHNSW(Algorithm):
 
         def answer(share: list[tuple[tuple[int, ...], list[int]]]) -> None:
             for wanted, members in share:
-                rows = self._matching(wanted) if wanted else None
+                rows = self.postings.matching(wanted) if wanted else None
                 few = rows is not None and len(rows) <= self.max_scan
                 answers[members] = (self._scan if few else self._walk)(queries[members], k, rows)
 
@@ -65,15 +65,6 @@ class FaissHNSW(Algorithm):
             vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
         return vectors
 
-    def _matching(self, wanted: tuple[int, ...]) -> np.ndarray:
-        """The rows that hold all these tags (at least one), ascending."""
-        starts, rows = self.postings
-        lists = sorted((rows[starts[tag] : starts[tag + 1]] for tag in wanted), key=len)
-        found = lists[0]
-        for other in lists[1:]:
-            found = found[other.take(np.searchsorted(other, found), mode="clip") == found] if len(found) else found
-        return found
-
     def _scan(self, queries: np.ndarray, k: int, rows: np.ndarray) -> np.ndarray:
         if not len(rows):
             return np.full((len(queries), k), -1)
@@ -81,22 +72,43 @@ class FaissHNSW(Algorithm):
         return np.where(places < 0, -1, rows[places])
 
     def _walk(self, queries: np.ndarray, k: int, rows: np.ndarray | None) -> np.ndarray:
-        parameters = faiss.SearchParametersHNSW(efSearch=self.ef, sel=self._selector(rows))
+        selector = None if rows is None else faiss.IDSelectorBitmap(self.postings.bitmap(rows))
+        parameters = faiss.SearchParametersHNSW(efSearch=self.ef, sel=selector)
         return self.index.search(queries, k, params=parameters)[1]
 
-    def _selector(self, rows: np.ndarray | None) -> faiss.IDSelector | None:
-        if rows is None:
-            return None
-        mask = np.zeros(len(self.base), bool)
+
+class Postings:
+    """Which rows hold which tags; a row that holds a tag twice holds it once."""
+
+    def __init__(self, tags: csr_matrix) -> None:
+        by_tag = csr_matrix((np.ones(tags.nnz, np.int8), tags.indices, tags.indptr), tags.shape).tocsc()
+        by_tag.sum_duplicates()
+        self.starts, self.rows, self.count = by_tag.indptr, by_tag.indices, tags.shape[0]
+        # To look a row up in a long list takes many steps; in a bitmap, it takes one.
+        common = np.flatnonzero(np.diff(self.starts) > self.count // 64)
+        self.bits = {tag: self.bitmap(self.of(tag)) for tag in common.tolist()}
+
+    def of(self, tag: int) -> np.ndarray:
+        """The rows that hold this tag, ascending."""
+        return self.rows[self.starts[tag] : self.starts[tag + 1]]
+
+    def bitmap(self, rows: np.ndarray) -> np.ndarray:
+        """One bit for each row of the base, the lowest of a byte first."""
+        mask = np.zeros(self.count, bool)
         mask[rows] = True
-        return faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))
+        return np.packbits(mask, bitorder="little")
 
-
-def _rows_of_each_tag(tags: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
-    """(starts, rows): the rows of tag `t`, ascending and each once, are rows[starts[t]:starts[t + 1]]."""
-    by_tag = csr_matrix((np.ones(tags.nnz, np.int8), tags.indices, tags.indptr), tags.shape).tocsc()
-    by_tag.sum_duplicates()
-    return by_tag.indptr, by_tag.indices
+    def matching(self, wanted: tuple[int, ...]) -> np.ndarray:
+        """The rows that hold all these tags (at least one), ascending."""
+        rarest, *others = sorted(wanted, key=lambda tag: self.starts[tag + 1] - self.starts[tag])
+        found = self.of(rarest)
+        for tag in others:
+            if tag in self.bits:
+                found = found[(self.bits[tag].take(found >> 3) >> (found & 7).astype(np.uint8) & 1).view(bool)]
+            elif len(found):
+                rows = self.of(tag)
+                found = found[rows.take(np.searchsorted(rows, found), mode="clip") == found]
+        return found
 
 
 def _shares(tags: csr_matrix | None, count: int, threads: int) -> list[list[tuple[tuple[int, ...], list[int]]]]:

@@ -15,9 +15,9 @@ BYTES = {"uint8": faiss.ScalarQuantizer.QT_8bit_direct, "int8": faiss.ScalarQuan
 
 
 class FaissIVF(Algorithm):
-    """`nlist` inverted lists (None: the square root of the rows), `nprobe` of them searched.
+    """`nlist` inverted lists (None: the square root of the rows), of which `nprobe` are searched.
 
-    Up to `max_scan` matching rows are all compared. The fewer rows match, the fewer of them lie in the lists that are searched.
+    Up to `max_scan` matching rows are all compared: the fewer match, the fewer of them lie in the lists searched.
     """
 
     def fit(self, base: np.ndarray, tags: csr_matrix | None = None, learn: np.ndarray | None = None) -> None:
@@ -31,7 +31,7 @@ class FaissIVF(Algorithm):
         self.index.train(self._floats(self.base[np.sort(sample)]))
         for start in range(0, len(base), BLOCK):
             self.index.add(self._floats(self.base[start : start + BLOCK]))
-        self.postings = _rows_of_each_tag(csr_matrix((len(base), 0)) if tags is None else tags)
+        self.postings = Postings(csr_matrix((len(base), 0)) if tags is None else tags)
         # Whole groups are shared out among the threads, so inside of a call faiss itself is to use one.
         self.pool = ThreadPoolExecutor(self.threads, initializer=faiss.omp_set_num_threads, initargs=(1,))
 
@@ -48,7 +48,7 @@ class FaissIVF(Algorithm):
 
         def answer(share: list[tuple[tuple[int, ...], list[int]]]) -> None:
             for wanted, members in share:
-                rows = self._matching(wanted) if wanted else None
+                rows = self.postings.matching(wanted) if wanted else None
                 if rows is not None and len(rows) <= self.max_scan:
                     answers[members] = self._scan(queries[members], k, rows)
                 else:
@@ -75,15 +75,6 @@ class FaissIVF(Algorithm):
             vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
         return vectors
 
-    def _matching(self, wanted: tuple[int, ...]) -> np.ndarray:
-        """The rows that hold all these tags (at least one), ascending."""
-        starts, rows = self.postings
-        lists = sorted((rows[starts[tag] : starts[tag + 1]] for tag in wanted), key=len)
-        found = lists[0]
-        for other in lists[1:]:
-            found = found[other.take(np.searchsorted(other, found), mode="clip") == found] if len(found) else found
-        return found
-
     def _scan(self, queries: np.ndarray, k: int, rows: np.ndarray) -> np.ndarray:
         if not len(rows):
             return np.full((len(queries), k), -1)
@@ -93,26 +84,47 @@ class FaissIVF(Algorithm):
     def _probe(
         self, queries: np.ndarray, k: int, rows: np.ndarray | None, lists: np.ndarray, near: np.ndarray
     ) -> np.ndarray:
-        parameters = faiss.SearchParametersIVF(nprobe=self.nprobe, sel=self._selector(rows))
+        selector = None if rows is None else faiss.IDSelectorBitmap(self.postings.bitmap(rows))
+        parameters = faiss.SearchParametersIVF(nprobe=self.nprobe, sel=selector)
         ids, distances = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
         # The lists of all queries were found at once. faiss's own Python method takes no parameters here.
         given = [faiss.swig_ptr(array) for array in (queries, lists, near, distances, ids)]
         self.index.search_preassigned_c(len(queries), given[0], k, *given[1:], False, parameters)
         return ids
 
-    def _selector(self, rows: np.ndarray | None) -> faiss.IDSelector | None:
-        if rows is None:
-            return None
-        mask = np.zeros(len(self.base), bool)
+
+class Postings:
+    """Which rows hold which tags; a row that holds a tag twice holds it once."""
+
+    def __init__(self, tags: csr_matrix) -> None:
+        by_tag = csr_matrix((np.ones(tags.nnz, np.int8), tags.indices, tags.indptr), tags.shape).tocsc()
+        by_tag.sum_duplicates()
+        self.starts, self.rows, self.count = by_tag.indptr, by_tag.indices, tags.shape[0]
+        # To look a row up in a long list takes many steps; in a bitmap, it takes one.
+        common = np.flatnonzero(np.diff(self.starts) > self.count // 64)
+        self.bits = {tag: self.bitmap(self.of(tag)) for tag in common.tolist()}
+
+    def of(self, tag: int) -> np.ndarray:
+        """The rows that hold this tag, ascending."""
+        return self.rows[self.starts[tag] : self.starts[tag + 1]]
+
+    def bitmap(self, rows: np.ndarray) -> np.ndarray:
+        """One bit for each row of the base, the lowest of a byte first."""
+        mask = np.zeros(self.count, bool)
         mask[rows] = True
-        return faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))
+        return np.packbits(mask, bitorder="little")
 
-
-def _rows_of_each_tag(tags: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
-    """(starts, rows): the rows of tag `t`, ascending and each once, are rows[starts[t]:starts[t + 1]]."""
-    by_tag = csr_matrix((np.ones(tags.nnz, np.int8), tags.indices, tags.indptr), tags.shape).tocsc()
-    by_tag.sum_duplicates()
-    return by_tag.indptr, by_tag.indices
+    def matching(self, wanted: tuple[int, ...]) -> np.ndarray:
+        """The rows that hold all these tags (at least one), ascending."""
+        rarest, *others = sorted(wanted, key=lambda tag: self.starts[tag + 1] - self.starts[tag])
+        found = self.of(rarest)
+        for tag in others:
+            if tag in self.bits:
+                found = found[(self.bits[tag].take(found >> 3) >> (found & 7).astype(np.uint8) & 1).view(bool)]
+            elif len(found):
+                rows = self.of(tag)
+                found = found[rows.take(np.searchsorted(rows, found), mode="clip") == found]
+        return found
 
 
 def _shares(tags: csr_matrix | None, count: int, threads: int) -> list[list[tuple[tuple[int, ...], list[int]]]]:
