@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ann_bench.datasets.cache import cache_folder, name_with_hash, url_name
 from ann_bench.datasets.download import Receipt, Wanted, download
-from ann_bench.datasets.files import check_space, lock
+from ann_bench.datasets.files import check_space, clear_stale, lock
 from ann_bench.datasets.formats import XBIN, Reading, format_of, locate, locate_truth
 from ann_bench.datasets.formats.gz import unpacked
 from ann_bench.datasets.http import Patience
@@ -108,6 +108,7 @@ class Fetcher:
             with lock(target):
                 if not target.exists():
                     check_space(self.folder, maker.size(part, arguments), f"to make {part} of {self.manifest.name}")
+                    clear_stale(target)
                     maker.write(order, target)
         return target
 

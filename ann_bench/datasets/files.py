@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import glob
 import json
 import logging
 import os
@@ -37,7 +38,7 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
 
     Raises StorageError where it cannot be written.
     """
-    temporary = path.with_name(f".{path.name[-150:]}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f"{_temporary(path)}{os.getpid()}.{secrets.token_hex(4)}.tmp")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -49,6 +50,16 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
             sync_folder(path.parent)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def _temporary(path: Path) -> str:
+    return f".{path.name[-150:]}."
+
+
+def clear_stale(path: Path) -> None:
+    """Remove what makers of `path` left that were killed; for the holder of its lock."""
+    for stale in path.parent.glob(f"{glob.escape(_temporary(path))}*.tmp"):
+        stale.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:
@@ -115,6 +126,7 @@ def derived(source: Path, target: Path, build: Callable[[Path], None]) -> Path:
     if not fresh():
         with lock(target):
             if not fresh():
+                clear_stale(target)
                 note.unlink(missing_ok=True)
                 build(target)
                 write_json(note, {"source": identity(source)})

@@ -97,4 +97,11 @@ def _copy(path: Path, key: str, target: Path) -> None:
         row = max(1, int(np.prod(source.shape[1:], dtype=np.int64)) * dtype.itemsize)
         step = max(1, _BLOCK // row)
         for start in range(0, source.shape[0], step):
-            stream.write(np.ascontiguousarray(source[start : start + step], dtype=dtype).data)
+            stream.write(np.ascontiguousarray(_read(path, source, start, step), dtype=dtype).data)
+
+
+def _read(path: Path, source: Any, start: int, count: int) -> Any:
+    try:
+        return source[start : start + count]
+    except OSError as error:
+        raise DataError(f"{path}: damaged near row {start} ({error}): fetch or write the file again") from error

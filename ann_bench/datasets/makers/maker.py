@@ -124,13 +124,13 @@ def parse_count(text: str) -> int | None:
 
 
 def show_count(count: int) -> str:
-    """The one way that a count is written in a name: 2500 rows are `2500`, 100,000 are `100k`, 8,800,000 `8.8M`.
+    """The one way that a count is written in a name: `2500`, `100k`, `8.8M`; with a unit from 10,000 on.
 
     >>> show_count(8_800_000)
     '8.8M'
     """
     for unit in ("G", "M", "k"):
         tenths, rest = divmod(count * 10, _UNITS[unit])
-        if rest == 0 and tenths >= 10 and (tenths % 10 == 0 or unit != "k"):
+        if count >= 10_000 and rest == 0 and tenths >= 10:
             return f"{tenths // 10}{f'.{tenths % 10}' if tenths % 10 else ''}{unit}"
     return str(count)

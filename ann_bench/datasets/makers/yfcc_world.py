@@ -157,7 +157,7 @@ class World:
 def _bag_sizes() -> npt.NDArray[np.int64]:
     """Weights of 0 to 40 words in a bag: most have a few, some have many."""
     words = np.arange(41, dtype=np.int64)
-    return (words + 3) * (41 - words) ** 6
+    return (words + 4) * (41 - words) ** 5
 
 
 def _scattered(tags: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
