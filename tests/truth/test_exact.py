@@ -146,6 +146,14 @@ def test_large_enough_for_thresholds_to_work(tmp_path, metric):
                 np.testing.assert_array_equal(ids[number], order)
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "ip"])
+def test_integers_beyond_what_float32_holds(tmp_path, metric):
+    """Sums near 6.5e7, distances that differ by 1: float32 keeps every fourth whole number there."""
+    rng = np.random.default_rng(12)
+    base, queries = ((255 - rng.integers(0, 2, (n, 1_000))).astype(np.uint8) for n in (400, 12))
+    same(Problem(metric, 8, save(tmp_path, base), save(tmp_path, queries)))
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "angular"])
 @pytest.mark.parametrize("offset", [1e4, 1e7])
 def test_huge_offsets_do_not_cancel(tmp_path, metric, offset):
