@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from scipy.sparse import csr_matrix, random_array
+from scipy.sparse import csr_matrix
 
 from ann_bench.arrays import ArrayRef, CsrRef
 from ann_bench.datasets.files import derived, writing
@@ -108,7 +108,7 @@ def files(path: Path) -> list[Path]:
     for suffix, dtype in DTYPES:
         write_xbin(path / f"a.{suffix}", rng.integers(0, 99, (3, 4)).astype(dtype))
     np.save(path / "a.npy", np.ones((3, 4), np.float32))
-    write_spmat(path / "a.spmat", csr_matrix(random_array((4, 5), density=0.5, rng=rng, dtype=np.float32)))
+    write_spmat(path / "a.spmat", csr_matrix((rng.random((4, 5)) < 0.5).astype(np.float32)))
     return sorted(path.iterdir())
 
 
