@@ -156,8 +156,10 @@ def test_integers_beyond_what_float32_holds(tmp_path, metric):
 
 @pytest.mark.parametrize("metric", ["euclidean", "angular"])
 @pytest.mark.parametrize("offset", [1e4, 1e7])
-def test_huge_offsets_do_not_cancel(tmp_path, metric, offset):
-    """|x|^2 - 2 q.x loses every digit in float32, and so does 1 - cosine."""
+@pytest.mark.parametrize("block", [1, 1 << 22])
+def test_huge_offsets_do_not_cancel(tmp_path, monkeypatch, metric, offset, block):
+    """|x|^2 - 2 q.x loses every digit in float32, and so does 1 - cosine; in one block, and from block to block."""
+    monkeypatch.setattr(module, "_BLOCK_BYTES", block)
     rng = np.random.default_rng(8)
     base = (offset + rng.integers(-50, 50, (3_000, 16))).astype(np.float32)
     queries = (offset + rng.integers(-50, 50, (20, 16))).astype(np.float32)
