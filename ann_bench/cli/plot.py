@@ -44,9 +44,7 @@ def command(results: Path, track: str | None, dataset: str | None, output: Path,
         count = len(source.damaged)
         raise ResultError(f"{count} damaged file{'s' * (count > 1)} left out; measure again or remove them")
     if not written:
-        wanted = " ".join(f"--{name} {value}" for name, value in source.wanted.items() if value) or "this folder"
-        raise UsageError(f"nothing to draw in {results} for {wanted}: {source.seen} results, none of them ok; "
-                         "see `ann-bench export --format markdown`")  # fmt: skip
+        raise UsageError(f"nothing to draw: {source.nothing()}; see `ann-bench export --format markdown`")
 
 
 class _Source:
@@ -57,6 +55,13 @@ class _Source:
         self.wanted = wanted
         self.seen = 0
         self.damaged: list[Damaged] = []
+
+    def nothing(self) -> str:
+        """Why there is no picture."""
+        if not self.seen:
+            filters = " ".join(f"--{name} {value}" for name, value in self.wanted.items() if value is not None)
+            return f"no result in {self.store.folder} is of {filters}"
+        return f"none of {self.seen} results in {self.store.folder} is ok"
 
     def __iter__(self) -> Iterator[Bundle]:
         for item in self.store.scan():

@@ -130,6 +130,8 @@ def _algorithm(axes: Axes, points: Sequence[Figures], style: Style) -> None:
         linestyle=style.dashes, zorder=3,
     )  # fmt: skip
     for group, alpha, z in ((beaten, 0.35, 2.5), (best, 1.0, 4)):
+        if not group:
+            continue
         axes.plot(
             [one.recall for one in group], [one.qps for one in group], linestyle="none", marker=style.marker,
             color=style.colour, markersize=style.size, markeredgecolor="white", markeredgewidth=0.5, alpha=alpha,

@@ -17,7 +17,7 @@ from ann_bench.results.figures import Figures
 #: The recall that a result must reach to be ranked by its speed.
 RECALL_BOUND = 0.90
 
-#: Below this many columns intervals are written in short.
+#: Below this many columns intervals are written in short, and a status stands in the place of the speed.
 WIDE = 100
 
 
@@ -60,7 +60,8 @@ class _Results:
             yield self._best(self.bound, wide)
 
     def _all(self, wide: bool) -> Table:
-        table = _table("algorithm", "query", "status", f"recall@{self.k}", "QPS, 95 %", "build s", "memory")
+        heads = ["algorithm", "query", "status", f"recall@{self.k}", "QPS, 95 %", "build s", "memory"]
+        table = _table(*(head for head in heads if wide or head != "status"))
         table.columns[0].min_width = min(16, max((len(one.algorithm) for one in self.figures), default=0))
         builds = _varied_builds(self.figures)
         previous = None
@@ -68,12 +69,13 @@ class _Results:
             query = show.config(one.query)
             if one.algorithm in builds:
                 query = f"{show.config(one.build)}; {query}"
+            status = Text(one.status, style="" if one.ok else "bold red")
             table.add_row(
                 Text("" if one.algorithm == previous else one.algorithm),
                 Text(query),
-                Text(one.status, style="" if one.ok else "bold red"),
+                *([status] if wide else []),
                 show.recall(one.recall),
-                _rate(one, wide),
+                _rate(one, wide) if wide or one.ok else status,
                 show.seconds(one.build_seconds),
                 show.size(one.peak_memory_bytes),
                 style="" if one.ok else "dim",

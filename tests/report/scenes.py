@@ -50,7 +50,7 @@ def high() -> list[Bundle]:
 
 
 def one() -> list[Bundle]:
-    return sweep("faiss-ivf", [(0.41, 31000), (0.62, 21200), (0.81, 12900), (0.93, 7300), (0.985, 3100), (0.9985, 1210)])
+    return four()[:6]
 
 
 def single() -> list[Bundle]:

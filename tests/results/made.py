@@ -57,12 +57,13 @@ def bundle(
     distinct: bool = False,
     date: str = "2026-08-30T12:00:00+00:00",
     seed: int = 0,
+    query_set: str = "public",
     **fields: Any,
 ) -> Bundle:
     """One measurement: `recall` and `qps` are what it is drawn around."""
     rng = np.random.default_rng(seed)
     builds, runs, searches = shape
-    name = identity(**{"builds": builds, "runs": runs, **fields})
+    name = identity(**{"builds": builds, "runs": runs, "queries": query_set, **fields})
     k = name["k"]
     count = builds * runs * searches if distinct else searches
     answers = tuple(rng.integers(0, 20_000, (queries, k)).astype(np.int32) for _ in range(count))

@@ -1,0 +1,101 @@
+"""The table of a run."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from ann_bench.report import format as show
+from ann_bench.report.table import best_per_algorithm, results_table
+from ann_bench.results.figures import figures
+from ann_bench.results.model import Bundle, Status
+from tests.report import scenes
+from tests.results import made
+
+
+def printed(bundles: list[Bundle], width: int = 100, bound: float | None = 0.9) -> list[str]:
+    console = Console(width=width, file=io.StringIO())
+    console.print(results_table([figures(bundle) for bundle in bundles], 10, bound))
+    return console.file.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_it_fits(width: int) -> None:
+    lines = printed(scenes.four(), width)
+    assert all(cell_len(line) <= width for line in lines)
+    assert not any("…" in line for line in lines)
+    rows = [line for line in lines if line.rstrip().endswith("412 MiB")]
+    assert len(rows) == 18  # no number is broken over lines
+    for status in ("invalid-answer", "not-installed"):
+        assert sum(status in line for line in lines) == 2  # in the table and with its reason
+    assert len({line.rstrip().rindex("MiB") for line in rows}) == 1
+
+
+def test_what_it_says() -> None:
+    lines = printed(scenes.four())
+    text = "\n".join(lines)
+    assert "recall@10" in lines[0]
+    for word in ("not-installed", "invalid-answer", "effort=16", "95 %"):
+        assert word in text
+    assert "absent nprobe=4  not-installed: hnswlib: pip install hnswlib" in lines
+    order = [line.split()[0] for line in lines[2:] if line[:1].isalpha()][:6]
+    assert order == ["absent", "broken", "exact", "faiss-hnsw", "faiss-ivf", "hnswlib"]
+    best = lines[next(i for i, line in enumerate(lines) if "Most queries per second" in line) :]
+    assert [line.split()[0] for line in best[3:]] == ["faiss-hnsw", "faiss-ivf", "hnswlib", "exact", "absent", "broken"]
+    assert "none reaches it" in best[-1]
+
+
+def test_recall_rises_within_an_algorithm() -> None:
+    shown = [one.recall for one in map(figures, scenes.one())]
+    lines = printed(scenes.one(), bound=None)[2:]
+    assert [f"{recall:.4f}" in line for recall, line in zip(sorted(shown), lines, strict=True)] == [True] * 6
+
+
+def test_builds_are_named_where_they_differ() -> None:
+    lines = printed([made.bundle(build={"m": 8}), made.bundle(build={"m": 16})])
+    assert sum("m=8; nprobe=4" in line for line in lines) == 1
+
+
+def test_markup_in_names_is_no_markup() -> None:
+    assert "[bold]x" in "\n".join(printed([made.bundle(algorithm="[bold]x"), made.failed(detail="[/red] [a]")]))
+
+
+def test_nothing() -> None:
+    assert printed([])
+
+
+def test_the_best_counts_ok_results_only() -> None:
+    bundles = [made.bundle(0.95, 900, status=Status.TIMEOUT), made.bundle(0.95, 500), made.bundle(0.5, 9000)]
+    best = best_per_algorithm(map(figures, bundles), 0.9)["faiss-ivf"]
+    assert best is not None
+    assert best.qps < 600
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "shown"),
+    [
+        (12345.6, 11900.0, 12800.0, "12,300 [11,900-12,800]"),
+        (12345.6, 12340.0, 12350.0, "12,350 [12,340-12,350]"),
+        (182.3, 181.9, 183.1, "182.3 [181.9-183.1]"),
+        (1.234, 1.15, 1.3, "1.23 [1.15-1.30]"),
+        (0.01234, 0.0119, 0.0127, "0.0123 [0.0119-0.0127]"),
+        (123456.0, math.nan, math.nan, "123,000"),
+        (5000.0, 5000.0, 5000.0, "5,000 [5,000-5,000]"),
+        (math.nan, math.nan, math.nan, "-"),
+    ],
+)
+def test_no_more_digits_than_the_interval_supports(value: float, low: float, high: float, shown: str) -> None:
+    assert show.rate(value, low, high) == shown
+
+
+def test_numbers() -> None:
+    assert [show.recall(v) for v in (1.0, 0.99999, 0.98765, math.nan)] == ["1.0000", "0.9999", "0.9877", "-"]
+    assert [show.size(v) for v in (None, 412 * 2**20, 2**30, 16.5 * 2**30)] == ["-", "412 MiB", "1 GiB", "16.5 GiB"]
+    assert [show.seconds(v) for v in (0.1234, 12.34, 1234.5, math.nan)] == ["0.12", "12.3", "1,234", "-"]
+    assert show.short_rate(12345.6, 11900.0, 12800.0) == "12,300 ±500"
+    assert show.config('{"a":1,"b":{"c":true}}') == 'a=1 b={"c":true}'
+    assert show.query_text({}) == "-"
