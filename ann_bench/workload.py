@@ -42,7 +42,7 @@ class Replace:
 
 @dataclass(frozen=True)
 class Search:
-    """Ask the first `queries` rows of the query set for their `k` nearest live rows, under their tags where `filtered`."""
+    """Ask for the `k` nearest live rows to each of the first `queries` queries, under their tags where `filtered`."""
 
     queries: int
     k: int

@@ -29,7 +29,8 @@ def main(arguments: list[str]) -> int:
         while process.poll() is None:
             peak = max(peak, own_memory(process.pid))
             time.sleep(0.01)
-    print(f"judge on {chosen.dataset}: peak of its own memory {peak / GIB:.3f} GiB (goal < 1; exit code {process.returncode})")
+    code = process.returncode
+    print(f"judge on {chosen.dataset}: peak of its own memory {peak / GIB:.3f} GiB (goal < 1; exit code {code})")
     return 0 if peak < GIB and process.returncode == 0 else 1
 
 

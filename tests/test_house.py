@@ -74,7 +74,7 @@ def names_to_avoid() -> set[str]:
 def test_no_file_of_the_core_names_anybody(path: Path) -> None:
     """Names may stand in help texts, docstrings and comments, but no code compares or branches on one."""
     parts = path.relative_to(PACKAGE).parts
-    if parts[0] == "tracks" and path.stem not in ("__init__", "base") or "makers" in parts:
+    if (parts[0] == "tracks" and path.stem not in ("__init__", "base")) or "makers" in parts:
         return
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):

@@ -6,12 +6,14 @@ import subprocess
 import sys
 
 
+OTHERS = ("h5py", "faiss", "psutil", "matplotlib", "pydantic", "yaml", "rich", "click", "docker", "packaging")
+
+
 def test_the_worker_imports_nothing_but_numpy_and_scipy() -> None:
     script = (
         "import sys, ann_bench.worker, ann_bench;"
         "roots = {name.partition('.')[0] for name in sys.modules};"
-        "extra = roots & {'h5py', 'faiss', 'psutil', 'matplotlib', 'pydantic', 'yaml', 'rich', 'click', 'docker', 'packaging'};"
-        "sys.exit(', '.join(sorted(extra)) or 0)"
+        f"sys.exit(', '.join(sorted(roots & set({OTHERS})))  or 0)"
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")

@@ -13,7 +13,7 @@ _BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-class Bytes(click.ParamType):
+class Bytes(click.ParamType):  # type: ignore[type-arg]
     """A size such as `8g`, `512m`, `16GiB`; in bytes."""
 
     name = "size"
@@ -27,7 +27,7 @@ class Bytes(click.ParamType):
         return size
 
 
-class Seconds(click.ParamType):
+class Seconds(click.ParamType):  # type: ignore[type-arg]
     """A duration such as `90`, `90s`, `10m`, `12h`; in seconds."""
 
     name = "duration"

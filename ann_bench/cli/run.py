@@ -135,7 +135,7 @@ def _list(plan: Plan, store: Any, request: Request) -> int:
     from ann_bench.judge.run import wanted
     from ann_bench.report.format import query_text
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     for job in plan.jobs:
         missing = {config.identity.key for config in wanted(job, store, force=request.force)}
         for config in job.configs:

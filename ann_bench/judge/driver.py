@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -204,7 +204,7 @@ class Driver:
             self._send(message)
             return self.session.channel.receive(self._bound(limit))
 
-        reply = self._guard(doing, exchange)
+        reply: Message = self._guard(doing, exchange)
         self._check(reply, doing, expected)
         return reply
 
@@ -235,7 +235,7 @@ class Driver:
                 self._broken(f"reported an error of no known kind during {doing}")
             raise EntryFailure(status, f"{doing}: {reply.get('text', '')}", over=False)
 
-    def _broken(self, detail: str) -> Any:
+    def _broken(self, detail: str) -> NoReturn:
         self.abandon()
         raise EntryFailure(Status.RULE_BROKEN, detail)
 
@@ -244,9 +244,8 @@ class Driver:
         if ref is None:
             return None
         if isinstance(ref, CsrRef):
-            parts = (ref.indptr, ref.indices, ref.data)
-            moved = (part.at(self.session.inside(part.path)) for part in parts)
-            return CsrRef(*moved, ref.shape).to_json()
+            indptr, indices, data = (p.at(self.session.inside(p.path)) for p in (ref.indptr, ref.indices, ref.data))
+            return CsrRef(indptr, indices, data, ref.shape).to_json()
         return ref.at(self.session.inside(ref.path)).to_json()
 
     def _rows(self, rows: range) -> Message:

@@ -43,4 +43,5 @@ def _contains(
         less = open_ & (indices[np.minimum(middle, last)] < value)
         low = np.where(less, middle + 1, low)
         high = np.where(open_ & ~less, middle, high)
-    return (low < end) & (indices[np.minimum(low, last)] == value)
+    found: npt.NDArray[np.bool_] = (low < end) & (indices[np.minimum(low, last)] == value)
+    return found

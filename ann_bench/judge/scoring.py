@@ -86,7 +86,8 @@ def score(problem: Problem, truth: Truth, ids: npt.NDArray[np.int32]) -> Score:
     reach = kth + np.abs(np.where(np.isfinite(kth), kth, 0.0)) * slack
 
     def count(hits: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint16]:
-        return np.minimum((hits & validity.valid).sum(axis=1), possible).astype(np.uint16)
+        counts: npt.NDArray[np.uint16] = np.minimum((hits & validity.valid).sum(axis=1), possible).astype(np.uint16)
+        return counts
 
     return Score(
         hits=count(distances <= reach[:, None]),

@@ -32,11 +32,11 @@ def _after(rows_of: npt.NDArray[np.int64], operation: Operation) -> npt.NDArray[
     if isinstance(operation, Search):
         return rows_of
     ids = operation.ids
+    rows = -1 if isinstance(operation, Delete) else np.arange(operation.rows.start, operation.rows.stop)
     if ids.stop > len(rows_of):
         rows_of = np.concatenate([rows_of, np.full(ids.stop - len(rows_of), -1, dtype=np.int64)])
-    changed = rows_of.copy()
-    gone = isinstance(operation, Delete)
-    changed[ids.start : ids.stop] = -1 if gone else np.arange(operation.rows.start, operation.rows.stop)
+    changed: npt.NDArray[np.int64] = rows_of.copy()
+    changed[ids.start : ids.stop] = rows
     return changed
 
 

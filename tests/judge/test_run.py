@@ -215,7 +215,7 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
     assert len(shown.err.splitlines()) == 1, shown.err
     assert shown.err.startswith("error: ")
     assert hint in shown.err
-    assert not [path for path in tmp_path.rglob("*.h5")]
+    assert not list(tmp_path.rglob("*.h5"))
 
 
 def test_results_that_cannot_be_written_are_said_before_anything_runs(

@@ -45,7 +45,7 @@ def query(self, queries, k, tags=None):
 """
 
 STEPS = (
-    Insert(range(0, 120), range(0, 120)),
+    Insert(range(120), range(120)),
     Search(40, 10),
     Insert(range(120, 200), range(120, 200)),
     Delete(range(50, 90)),
@@ -126,7 +126,11 @@ def test_the_time_for_the_whole_run_ends_it_and_keeps_what_was_measured(tmp_path
 def test_a_build_may_come_before_the_stream(tmp_path: Path) -> None:
     steps = (Build(range(100)), Search(40, 10), Delete(range(50)), Search(40, 10))
     track = Track(**{**vars(stream()), "workload": lambda dataset, k: Workload(steps, 100)})
-    fit = "\ndef fit(self, base, tags=None, learn=None):\n    self.setup(0)\n    self.insert(base, np.arange(len(base)), tags)\n"
+    fit = """
+def fit(self, base, tags=None, learn=None):
+    self.setup(0)
+    self.insert(base, np.arange(len(base)), tags)
+"""
     (bundle,) = run(tmp_path, STREAM + fit, track)
     assert bundle.outcome.status is Status.OK, bundle.outcome
     assert figures(bundle).recall == 1.0
