@@ -129,11 +129,11 @@ class Postings:
 
 def _shares(tags: csr_matrix | None, count: int, threads: int) -> list[list[tuple[tuple[int, ...], list[int]]]]:
     """The queries that ask for the same tags, as (tags, queries), dealt out into small shares for the threads."""
+    ends, flat = ([0] * (count + 1), []) if tags is None else (tags.indptr.tolist(), tags.indices.tolist())
     groups: dict[tuple[int, ...], list[int]] = {}
     for query in range(count):
-        wanted = () if tags is None else tags.indices[tags.indptr[query] : tags.indptr[query + 1]].tolist()
-        groups.setdefault(tuple(sorted(set(wanted))), []).append(query)
+        groups.setdefault(tuple(sorted(set(flat[ends[query] : ends[query + 1]]))), []).append(query)
     shares = 8 * threads
     most = -(-count // shares)  # of one group in one piece: tags that many ask for must not keep one thread busy
-    pieces = [(tags, who[at : at + most]) for tags, who in groups.items() for at in range(0, len(who), most)]
+    pieces = [(wanted, who[at : at + most]) for wanted, who in groups.items() for at in range(0, len(who), most)]
     return [pieces[share::shares] for share in range(shares)]

@@ -107,9 +107,11 @@ class Hnswlib(Algorithm):
 
 
 def _tag_sets(tags: csr_matrix | None, count: int) -> list[tuple[int, ...]]:
+    """The tags that each query asks for."""
     if tags is None:
         return [()] * count
-    return [tuple(set(tags.indices[a:b].tolist())) for a, b in zip(tags.indptr[:-1], tags.indptr[1:], strict=True)]
+    ends, flat = tags.indptr.tolist(), tags.indices.tolist()
+    return [tuple(set(flat[ends[query] : ends[query + 1]])) for query in range(count)]
 
 
 def _keep(ids: np.ndarray, hold: np.ndarray, answers: np.ndarray, queries: np.ndarray) -> np.ndarray:
