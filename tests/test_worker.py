@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-
 OTHERS = ("h5py", "faiss", "psutil", "matplotlib", "pydantic", "yaml", "rich", "click", "docker", "packaging")
 
 
