@@ -87,7 +87,7 @@ def _bytes(figure: Figure, form: str) -> bytes:
 
 def _frame(figure: Figure, picture: Picture) -> Axes:
     """Empty axes with room for the labels at the right and for the caption below."""
-    lines = textwrap.wrap(caption(picture), width=_CAPTION_COLUMNS)
+    lines = textwrap.wrap(caption(picture), width=_CAPTION_COLUMNS, break_on_hyphens=False)
     points = picture.points
     rates = [rate for one in points for rate in (one.qps, one.qps_low, one.qps_high) if rate > 0]
     numbers, names = 0.065 * len(f"{max(rates):,.0f}"), max(_width(name) for name in picture.algorithms)
