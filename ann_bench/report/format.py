@@ -38,7 +38,7 @@ def recall(value: float) -> str:
 def unit(value: float, low: float, high: float) -> float:
     """The power of ten to which a value is rounded: a digit less than half the width of its interval.
 
-    Three digits where there is no interval, four at most.
+    Two digits of the value at least, four at most; three where there is no interval.
     """
     if not (math.isfinite(value) and value > 0):
         return 1.0
@@ -46,7 +46,7 @@ def unit(value: float, low: float, high: float) -> float:
     width = (high - low) / 2
     if not math.isfinite(width):
         return least * 10
-    return max(least, 10.0 ** math.floor(math.log10(width))) if width > 0 else least
+    return min(max(least, 10.0 ** math.floor(math.log10(width))), least * 100) if width > 0 else least
 
 
 def number(value: float, step: float) -> str:
