@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix
 from ann_bench import Algorithm
 
 BLOCK = 8192  # rows that are compared at once: bounds the memory, and stays in the cache
+PRODUCTS = 1 << 18  # numbers that one call of BLAS is given, few enough for it to stay on one thread
 
 
 class Exact(Algorithm):
@@ -57,12 +58,24 @@ class Exact(Algorithm):
 
     def _distances(self, queries: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Distances of the queries to these rows, up to what is the same for all rows of one query."""
-        products = (self.base.take(rows, axis=0).astype(self.number) @ queries.T).T
+        products = self._products(queries, self.base.take(rows, axis=0).astype(self.number))
         if self.metric == "euclidean":
             return self.squares[rows] - 2 * products
         if self.metric == "angular":
             return -products / np.sqrt(np.maximum(self.squares[rows], np.finfo(np.float32).tiny))
         return -products
+
+    def _products(self, queries: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The product of each query with each row, one query and a piece of the rows at a time.
+
+        Larger products make BLAS start threads of its own, and waiting for those costs far more than it gains where
+        every CPU has a thread of the pool already.
+        """
+        piece = max(1, PRODUCTS // self.dim)
+        whole = len(rows) // piece * piece
+        parts = [rows[:whole].reshape(-1, 1, piece, self.dim), rows[whole:].reshape(1, 1, -1, self.dim)]
+        products = [(part @ queries[None, :, :, None])[..., 0].swapaxes(0, 1) for part in parts]
+        return np.hstack([product.reshape(len(queries), -1) for product in products])
 
 
 def _first(distances: np.ndarray, ids: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
