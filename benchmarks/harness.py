@@ -53,15 +53,18 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks harness", description=__doc__)
     parser.add_argument("--dataset", default="yfcc-like-1M")
     parser.add_argument("--algorithm", default="faiss-ivf")
-    parser.add_argument("--config", type=int, default=-1, help="which of the entry's query configs (default: the last)")
+    parser.add_argument("--config", type=int, default=2, help="which of the entry's query configs, from 0")
+    parser.add_argument("--queries", type=int, default=20_000, help="how many queries a batch of the entry has")
     parser.add_argument("--rounds", type=int, default=15)
     chosen = parser.parse_args(arguments)
     common = _setting(chosen.dataset)
     entry = choose("filtered", home(), [chosen.algorithm])[0]
     null = entry_at(HERE / "entries" / "null", "filtered")
-    ratios = compare(Case(common, entry, chosen.config), chosen.rounds)
+    ratios = compare(Case(common, entry, chosen.config), chosen.queries, chosen.rounds)
     low, middle, high = min(ratios), statistics.median(ratios), max(ratios)
-    print(f"{chosen.algorithm} on {chosen.dataset}: QPS through the judge / QPS in a bare loop")
+    print(
+        f"{chosen.algorithm} on {chosen.dataset}, batches of {chosen.queries:,}: QPS through the judge / QPS in a bare loop"
+    )
     print(f"  median {middle:.4f}   min {low:.4f}   max {high:.4f}   ({len(ratios)} alternating rounds; goal >= 0.99)")
     costs = fixed_cost(Case(common, null, 0), chosen.rounds)
     share = statistics.median(costs) * 100
@@ -87,23 +90,20 @@ def _ready(case: Case) -> Driver:
     return driver
 
 
-def _search(case: Case) -> Search:
-    return case.setting.workload.searches[0]
-
-
-def compare(case: Case, rounds: int) -> list[float]:
+def compare(case: Case, queries: int, rounds: int) -> list[float]:
     """Ratios of judged to bare QPS, one for each pair of batches."""
+    search = Search(queries, case.setting.k, filtered=True)
     judged = _ready(case)
     bare = BareLoop(case)
     rng = np.random.default_rng(1)
     ratios = []
     try:
         for turn in range(rounds + 1):
-            order = rng.permutation(_search(case).queries)
+            order = rng.permutation(queries)
             if turn % 2:
-                through, alone = judged.search(_search(case), order)[1].seconds, bare.batch(turn)
+                through, alone = judged.search(search, order)[1].seconds, bare.batch(turn, queries)
             else:
-                alone, through = bare.batch(turn), judged.search(_search(case), order)[1].seconds
+                alone, through = bare.batch(turn, queries), judged.search(search, order)[1].seconds
             if turn:  # the first pair warms both up
                 ratios.append(alone / through)
     finally:
@@ -116,9 +116,10 @@ def fixed_cost(case: Case, rounds: int) -> list[float]:
     """Seconds that a batch of the null entry takes, as the judge sees it."""
     driver = _ready(case)
     try:
-        order = np.arange(_search(case).queries)
-        driver.search(_search(case), order)
-        return [driver.search(_search(case), order)[1].seconds for _ in range(rounds)]
+        search = case.setting.workload.searches[0]
+        order = np.arange(search.queries)
+        driver.search(search, order)
+        return [driver.search(search, order)[1].seconds for _ in range(rounds)]
     finally:
         driver.close()
 
@@ -141,9 +142,9 @@ class BareLoop:
         self._say(repr((case.setting.dataset.name, str(case.entry.folder), build, query, limits.cpus)))
         self._hear()
 
-    def batch(self, seed: int) -> float:
-        """Seconds for one batch in a fresh order."""
-        self._say(str(seed))
+    def batch(self, seed: int, queries: int) -> float:
+        """Seconds for one batch of the first queries in a fresh order."""
+        self._say(f"{seed} {queries}")
         return float(self._hear())
 
     def close(self) -> None:
@@ -189,7 +190,8 @@ def bare_loop() -> None:
     print("ready", flush=True)
     queries, tags = data.queries.vectors.open(), data.queries.tags.open() if data.queries.tags else None
     for line in sys.stdin:
-        order = np.random.default_rng(int(line)).permutation(len(queries))
+        seed, count = (int(word) for word in line.split())
+        order = np.random.default_rng(seed).permutation(count)
         mixed, mixed_tags = queries[order], None if tags is None else tags[order]
         start = time.perf_counter()
         made.query(mixed, 10, mixed_tags)
