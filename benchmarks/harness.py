@@ -1,51 +1,34 @@
 """What the harness costs: QPS through the judge against QPS of the same entry in a bare loop.
 
-Both hold the same index in a process of their own, under the same CPUs and thread settings, and answer the same
-queries in turn, so that whatever else the machine does meets both. The bare loop reads the clock inside its own
-process, right around the call.
+Both ways call the same index in the same process (benchmarks/entries/both) with the same queries, so that neither
+the luck of one index build nor whatever else the machine does favours one of them; a coin says which of the two
+goes first in each round, since a fixed pattern alone moved the ratio by 2 %. The bare loop reads the clock right around
+the call, on queries in its own memory, while the keeper of the sandbox is stopped.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
-import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ann_bench.datasets.dataset import Dataset
 from ann_bench.datasets.home import home
 from ann_bench.datasets.prepare import prepare
 from ann_bench.datasets.registry import find_manifest
 from ann_bench.entries.discovery import choose, entry_at
-from ann_bench.entries.entry import Entry, plan_configs
+from ann_bench.entries.entry import plan_configs
 from ann_bench.judge.driver import Driver
 from ann_bench.judge.measure import files
 from ann_bench.judge.plan import Options, Setting, setting
 from ann_bench.sandbox import WorkerSpec, find_sandbox
 from ann_bench.tracks import find_track
-from ann_bench.workload import Build, Search
+from ann_bench.workload import Search
 
-HERE = Path(__file__).resolve().parent
-
-
-@dataclass(frozen=True)
-class Case:
-    """One entry with one query config on one data set."""
-
-    setting: Setting
-    entry: Entry
-    config: int
-
-    @property
-    def arguments(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The build and the query arguments."""
-        build, queries = plan_configs(self.entry, self.setting.dataset.name)
-        return build, queries[self.config]
+ENTRIES = Path(__file__).resolve().parent / "entries"
 
 
 def main(arguments: list[str]) -> int:
@@ -54,145 +37,72 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--dataset", default="yfcc-like-1M")
     parser.add_argument("--algorithm", default="faiss-ivf")
     parser.add_argument("--config", type=int, default=2, help="which of the entry's query configs, from 0")
-    parser.add_argument("--queries", type=int, default=20_000, help="how many queries a batch of the entry has")
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--queries", type=int, default=10_000, help="how many queries a batch of the entry has")
+    parser.add_argument("--rounds", type=int, default=40)
     chosen = parser.parse_args(arguments)
-    common = _setting(chosen.dataset)
-    entry = choose("filtered", home(), [chosen.algorithm])[0]
-    null = entry_at(HERE / "entries" / "null", "filtered")
-    ratios = compare(Case(common, entry, chosen.config), chosen.queries, chosen.rounds)
-    low, middle, high = min(ratios), statistics.median(ratios), max(ratios)
+    track = find_track("filtered")
+    data = prepare(find_manifest(chosen.dataset, track.name))
+    common = setting(track, data, find_sandbox("process"), Options())
+    ratios = compare(common, chosen)
+    middle = statistics.median(ratios)
     print(
-        f"{chosen.algorithm} on {chosen.dataset}, batches of {chosen.queries:,}: QPS through the judge / QPS in a bare loop"
+        f"{chosen.algorithm} on {data.name}, batches of {chosen.queries:,}: QPS through the judge / QPS in a bare loop"
     )
-    print(f"  median {middle:.4f}   min {low:.4f}   max {high:.4f}   ({len(ratios)} alternating rounds; goal >= 0.99)")
-    costs = fixed_cost(Case(common, null, 0), chosen.rounds)
+    print(
+        f"  median {middle:.4f}   min {min(ratios):.4f}   max {max(ratios):.4f}   ({len(ratios)} rounds; goal >= 0.99)"
+    )
+    costs = fixed_cost(common, chosen.rounds)
     share = statistics.median(costs) * 100
-    print(f"null entry, {common.dataset.queries.count:,} queries: the fixed cost of a batch as a share of one second")
+    print(f"null entry, {data.queries.count:,} queries: the fixed cost of a batch as a share of one second")
     print(f"  median {share:.2f} %   min {min(costs) * 100:.2f} %   max {max(costs) * 100:.2f} %   (goal < 2 %)")
     return 0 if middle >= 0.99 and share < 2 else 1
 
 
-def _setting(dataset: str) -> Setting:
-    track = find_track("filtered")
-    data: Dataset = prepare(find_manifest(dataset, track.name), "public")
-    return setting(track, data, find_sandbox("process"), Options())
-
-
-def _ready(case: Case) -> Driver:
-    """A driver with its index built."""
-    build, query = case.arguments
-    spec = WorkerSpec(case.entry.folder, case.setting.limits, files(case.setting.dataset))
-    driver = Driver(case.setting.sandbox.open(spec), case.setting.dataset, case.setting.limits)
-    driver.start(case.entry, build)
-    driver.change(Build(range(case.setting.dataset.rows)))
-    driver.set_query_arguments(query)
-    return driver
-
-
-def compare(case: Case, queries: int, rounds: int) -> list[float]:
+def compare(common: Setting, chosen: argparse.Namespace) -> list[float]:
     """Ratios of judged to bare QPS, one for each pair of batches."""
-    search = Search(queries, case.setting.k, filtered=True)
-    judged = _ready(case)
-    bare = BareLoop(case)
+    entry = choose("filtered", home(), [chosen.algorithm])[0]
+    build, configs = plan_configs(entry, common.dataset.name)
+    inner = configs[chosen.config]
+    driver = _ready(common, "both", {"folder": str(entry.folder), "name": entry.config.class_, "inner": build})
+    search = Search(chosen.queries, common.k, filtered=True)
     rng = np.random.default_rng(1)
+
+    def seconds(bare: bool, order: npt.NDArray[np.intp]) -> float:
+        driver.set_query_arguments({"bare": bare, "inner": inner})
+        window = driver.search(search, order)[1]
+        return float(driver.stats()["seconds"]) if bare else window.seconds
+
     ratios = []
     try:
-        for turn in range(rounds + 1):
-            order = rng.permutation(queries)
-            if turn % 2:
-                through, alone = judged.search(search, order)[1].seconds, bare.batch(turn, queries)
-            else:
-                alone, through = bare.batch(turn, queries), judged.search(search, order)[1].seconds
-            if turn:  # the first pair warms both up
-                ratios.append(alone / through)
+        for turn in range(chosen.rounds + 1):
+            order = rng.permutation(search.queries)
+            bare_first = bool(rng.integers(2))
+            took = {bare: seconds(bare, order) for bare in (bare_first, not bare_first)}
+            if turn:  # the first pair warms up
+                ratios.append(took[True] / took[False])
     finally:
-        bare.close()
-        judged.close()
+        driver.close()
     return ratios
 
 
-def fixed_cost(case: Case, rounds: int) -> list[float]:
+def fixed_cost(common: Setting, rounds: int) -> list[float]:
     """Seconds that a batch of the null entry takes, as the judge sees it."""
-    driver = _ready(case)
+    driver = _ready(common, "null", {})
+    search = common.workload.searches[0]
+    order = np.arange(search.queries)
     try:
-        search = case.setting.workload.searches[0]
-        order = np.arange(search.queries)
+        driver.set_query_arguments({"queries": search.queries, "k": search.k})
         driver.search(search, order)
         return [driver.search(search, order)[1].seconds for _ in range(rounds)]
     finally:
         driver.close()
 
 
-class BareLoop:
-    """The same entry in a plain process that times its own calls."""
-
-    def __init__(self, case: Case) -> None:
-        build, query = case.arguments
-        limits = case.setting.limits
-        code = "from benchmarks.harness import bare_loop; bare_loop()"
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=HERE.parent,
-            env=None if limits.cpus is None else _threads(limits.cpus),
-        )
-        self._say(repr((case.setting.dataset.name, str(case.entry.folder), build, query, limits.cpus)))
-        self._hear()
-
-    def batch(self, seed: int, queries: int) -> float:
-        """Seconds for one batch of the first queries in a fresh order."""
-        self._say(f"{seed} {queries}")
-        return float(self._hear())
-
-    def close(self) -> None:
-        """End the process."""
-        if self._process.stdin is not None and self._process.stdout is not None:
-            self._process.stdin.close()
-            self._process.wait()
-            self._process.stdout.close()
-
-    def _say(self, line: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-
-    def _hear(self) -> str:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError("the bare loop ended")
-        return line
-
-
-def _threads(cpus: int) -> dict[str, str]:
-    import os
-
-    return {**os.environ, "OMP_NUM_THREADS": str(cpus), "OPENBLAS_NUM_THREADS": str(cpus), "MKL_NUM_THREADS": str(cpus)}
-
-
-def bare_loop() -> None:
-    """The child's side: build, then time one call for each line on standard input."""
-    import ast
-    import importlib
-    import time
-
-    name, folder, build, query, threads = ast.literal_eval(sys.stdin.readline())
-    data = prepare(find_manifest(name, "filtered"), "public")
-    config = entry_at(Path(folder), "filtered").config
-    sys.path.insert(0, folder)
-    module, _, class_name = config.class_.rpartition(".")
-    made = getattr(importlib.import_module(module), class_name)(data.metric, data.dim, data.dtype, threads, **build)
-    made.fit(data.base.open(), data.tags.open() if data.tags else None)
-    made.set_query_arguments(**query)
-    print("ready", flush=True)
-    queries, tags = data.queries.vectors.open(), data.queries.tags.open() if data.queries.tags else None
-    for line in sys.stdin:
-        seed, count = (int(word) for word in line.split())
-        order = np.random.default_rng(seed).permutation(count)
-        mixed, mixed_tags = queries[order], None if tags is None else tags[order]
-        start = time.perf_counter()
-        made.query(mixed, 10, mixed_tags)
-        print(time.perf_counter() - start, flush=True)
+def _ready(common: Setting, name: str, build: dict[str, Any]) -> Driver:
+    """A driver of one of the benchmark's own entries, its index built."""
+    entry = entry_at(ENTRIES / name, "filtered")
+    session = common.sandbox.open(WorkerSpec(entry.folder, common.limits, files(common.dataset)))
+    driver = Driver(session, common.dataset, common.limits)
+    driver.start(entry, build)
+    driver.change(common.workload.operations[0])
+    return driver

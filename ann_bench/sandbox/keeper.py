@@ -24,7 +24,7 @@ import sys
 import time
 from typing import Any
 
-SAMPLE_SECONDS = 0.02
+SAMPLE_SECONDS = 0.04
 TREE_EVERY = 5  # samples between two looks for new processes
 LOG_PART = 32 * 1024
 ORPHAN_GRACE_SECONDS = 0.3
@@ -33,6 +33,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
 LINUX = sys.platform == "linux"
+PAGE = resource.getpagesize()
 
 
 def children_linux(pid: int) -> list[int]:
@@ -59,23 +60,37 @@ def descendants() -> list[int]:
     return found
 
 
-def memory(pid: int) -> tuple[int, int]:
-    """Resident bytes of a process, and the part of them that no file backs."""
-    if not LINUX:
-        import psutil
+class Memory:
+    """The memory of one process, read again and again through a file that stays open."""
 
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.shared = 0  # bytes of shared memory that no file on a disk backs, as of the last look
         try:
-            rss = int(psutil.Process(pid).memory_info().rss)
-        except psutil.Error:
+            self.file = os.open(f"/proc/{pid}/statm", os.O_RDONLY) if LINUX else -1
+        except OSError:
+            self.file = -1
+
+    def read(self) -> tuple[int, int]:
+        """Resident bytes, and the part of them that no file on a disk backs."""
+        if not LINUX:
+            import psutil
+
+            try:
+                rss = int(psutil.Process(self.pid).memory_info().rss)
+            except psutil.Error:
+                return 0, 0
+            return rss, rss
+        try:
+            _, resident, shared, *_ = os.pread(self.file, 128, 0).split()
+        except (OSError, ValueError):
             return 0, 0
-        return rss, rss
-    try:
-        with open(f"/proc/{pid}/statm") as file:
-            _, resident, shared = file.read().split()[:3]
-    except (OSError, ValueError):
-        return 0, 0
-    page = resource.getpagesize()
-    return int(resident) * page, (int(resident) - int(shared)) * page
+        return int(resident) * PAGE, (int(resident) - int(shared)) * PAGE + self.shared
+
+    def close(self) -> None:
+        """The process is gone."""
+        if self.file >= 0:
+            os.close(self.file)
 
 
 def shared_anonymous(pid: int) -> int:
@@ -108,8 +123,7 @@ class Tree:
     """What the worker's processes use."""
 
     def __init__(self) -> None:
-        self.pids: list[int] = []
-        self.shared: dict[int, int] = {}
+        self.processes: dict[int, Memory] = {}
         self.reaped_cpu = 0.0
         self.now = self.peak = self.peak_anonymous = self.most = 0
         self.samples = 0
@@ -119,25 +133,29 @@ class Tree:
         if self.samples % TREE_EVERY == 0:
             self.refresh()
         self.samples += 1
-        sizes = [memory(pid) for pid in self.pids]
+        sizes = [process.read() for process in self.processes.values()]
         self.now = sum(resident for resident, _ in sizes)
-        anonymous = sum(own for _, own in sizes) + sum(self.shared.get(pid, 0) for pid in self.pids)
+        anonymous = sum(own for _, own in sizes)
         self.peak = max(self.peak, self.now)
         self.peak_anonymous = max(self.peak_anonymous, anonymous)
         return anonymous
 
     def refresh(self) -> None:
-        """Look for new processes."""
-        self.pids = descendants()
-        self.shared = {pid: shared_anonymous(pid) for pid in self.pids} if LINUX else {}
-        self.most = max(self.most, len(self.pids))
+        """Look for new processes, and at what is dearer to read."""
+        pids = descendants()
+        for pid in set(self.processes) - set(pids):
+            self.processes.pop(pid).close()
+        for pid in pids:
+            process = self.processes.get(pid) or self.processes.setdefault(pid, Memory(pid))
+            process.shared = shared_anonymous(pid) if LINUX else 0
+        self.most = max(self.most, len(pids))
 
     def reading(self) -> dict[str, Any]:
         """All the figures, fresh."""
         self.refresh()
         self.sample()
         return {
-            "cpu_seconds": self.reaped_cpu + sum(cpu(pid) for pid in self.pids),
+            "cpu_seconds": self.reaped_cpu + sum(cpu(pid) for pid in self.processes),
             "memory_bytes": self.now,
             "peak_memory_bytes": self.peak,
             "peak_anonymous_bytes": self.peak_anonymous,
