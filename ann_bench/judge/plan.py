@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from typing import Any
 
+import ann_bench
 from ann_bench.arrays import Ref
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.datasets.fingerprint import fingerprint
@@ -156,9 +157,14 @@ def _identity_fields(common: Setting, entry: Entry, hashes: dict[str, str | None
         "metric": common.dataset.metric,
         "workload": common.workload.to_json(),
         "entry_hash": entry_hash(entry),
-        "packages": {**installed(entry), "numpy": metadata.version("numpy"), "scipy": metadata.version("scipy")},
+        "packages": {**installed(entry), **_leaned_on()},
         "machine": machine()["cpu_model"],
     }
+
+
+def _leaned_on() -> dict[str, str]:
+    """The packages that any entry may use without requiring them."""
+    return {"ann-bench": ann_bench.__version__, **{name: metadata.version(name) for name in ("numpy", "scipy")}}
 
 
 def _refusal(common: Setting, entry: Entry, configs: int) -> Outcome | None:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from ann_bench import Algorithm
+from ann_bench.tags import Postings, Share, shares
 
 BLOCK = 8192  # rows that are compared at once: bounds the memory, and stays in the cache
 PRODUCTS = 1 << 18  # numbers that one call of BLAS is given, few enough for it to stay on one thread
@@ -21,7 +22,7 @@ class Exact(Algorithm):
         self.base = np.asarray(base)
         self.number = self._number_type()
         self.squares = np.concatenate([self._squares(start) for start in range(0, len(base), BLOCK)])
-        self.postings = Postings(csr_matrix((len(base), 0)) if tags is None else tags)
+        self.postings = Postings(tags, len(base))
         self.pool = ThreadPoolExecutor(self.threads)
 
     def query(self, queries: np.ndarray, k: int, tags: csr_matrix | None = None) -> np.ndarray:
@@ -29,13 +30,13 @@ class Exact(Algorithm):
         answers = np.full((len(queries), k), -1, np.int32)
         queries = np.asarray(queries, self.number)
 
-        def answer(share: list[tuple[tuple[int, ...], list[int]]]) -> None:
+        def answer(share: Share) -> None:
             for wanted, members in share:
                 rows = self.postings.matching(wanted) if wanted else np.arange(len(self.base), dtype=np.int32)
                 nearest = self._nearest(queries[members], rows, k)
                 answers[members, : nearest.shape[1]] = nearest
 
-        list(self.pool.map(answer, _shares(tags, len(queries), self.threads)))
+        list(self.pool.map(answer, shares(tags, len(queries), self.threads)))
         return answers
 
     def _number_type(self) -> type:
@@ -88,49 +89,3 @@ def _first(distances: np.ndarray, ids: np.ndarray, k: int) -> tuple[np.ndarray, 
         near = near[row[near].argsort(kind="stable")[:k]]
         values[line], named[line] = row[near], ids[line, near]
     return values, named
-
-
-class Postings:
-    """Which rows hold which tags; a row that holds a tag twice holds it once."""
-
-    def __init__(self, tags: csr_matrix) -> None:
-        by_tag = csr_matrix((np.ones(tags.nnz, np.int8), tags.indices, tags.indptr), tags.shape).tocsc()
-        by_tag.sum_duplicates()
-        self.starts, self.rows, self.count = by_tag.indptr, by_tag.indices, tags.shape[0]
-        # To look a row up in a long list takes many steps; in a bitmap, it takes one.
-        common = np.flatnonzero(np.diff(self.starts) > self.count // 64)
-        self.bits = {tag: self.bitmap(self.of(tag)) for tag in common.tolist()}
-
-    def of(self, tag: int) -> np.ndarray:
-        """The rows that hold this tag, ascending."""
-        return self.rows[self.starts[tag] : self.starts[tag + 1]]
-
-    def bitmap(self, rows: np.ndarray) -> np.ndarray:
-        """One bit for each row of the base, the lowest of a byte first."""
-        mask = np.zeros(self.count, bool)
-        mask[rows] = True
-        return np.packbits(mask, bitorder="little")
-
-    def matching(self, wanted: tuple[int, ...]) -> np.ndarray:
-        """The rows that hold all these tags (at least one), ascending."""
-        rarest, *others = sorted(wanted, key=lambda tag: self.starts[tag + 1] - self.starts[tag])
-        found = self.of(rarest)
-        for tag in others:
-            if tag in self.bits:
-                found = found[(self.bits[tag].take(found >> 3) >> (found & 7).astype(np.uint8) & 1).view(bool)]
-            elif len(found):
-                rows = self.of(tag)
-                found = found[rows.take(np.searchsorted(rows, found), mode="clip") == found]
-        return found
-
-
-def _shares(tags: csr_matrix | None, count: int, threads: int) -> list[list[tuple[tuple[int, ...], list[int]]]]:
-    """The queries that ask for the same tags, as (tags, queries), dealt out into small shares for the threads."""
-    ends, flat = ([0] * (count + 1), []) if tags is None else (tags.indptr.tolist(), tags.indices.tolist())
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for query in range(count):
-        groups.setdefault(tuple(sorted(set(flat[ends[query] : ends[query + 1]]))), []).append(query)
-    shares = 8 * threads
-    most = -(-count // shares)  # of one group in one piece: tags that many ask for must not keep one thread busy
-    pieces = [(wanted, who[at : at + most]) for wanted, who in groups.items() for at in range(0, len(who), most)]
-    return [pieces[share::shares] for share in range(shares)]

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from ann_bench import Algorithm
+from ann_bench.tags import Postings, Share, shares
 
 BLOCK = 1 << 16  # rows that are cast to float32 at once, on their way into faiss
 BYTES = {"uint8": faiss.ScalarQuantizer.QT_8bit_direct, "int8": faiss.ScalarQuantizer.QT_8bit_direct_signed}
@@ -31,7 +32,7 @@ class FaissIVF(Algorithm):
         self.index.train(self._floats(self.base[np.sort(sample)]))
         for start in range(0, len(base), BLOCK):
             self.index.add(self._floats(self.base[start : start + BLOCK]))
-        self.postings = Postings(csr_matrix((len(base), 0)) if tags is None else tags)
+        self.postings = Postings(tags, len(base))
         # Whole groups are shared out among the threads, so inside of a call faiss itself is to use one.
         self.pool = ThreadPoolExecutor(self.threads, initializer=faiss.omp_set_num_threads, initargs=(1,))
 
@@ -46,7 +47,7 @@ class FaissIVF(Algorithm):
         near, lists = self.index.quantizer.search(queries, self.nprobe)
         answers = np.full((len(queries), k), -1, np.int64)
 
-        def answer(share: list[tuple[tuple[int, ...], list[int]]]) -> None:
+        def answer(share: Share) -> None:
             for wanted, members in share:
                 rows = self.postings.matching(wanted) if wanted else None
                 if rows is not None and len(rows) <= self.max_scan:
@@ -54,7 +55,7 @@ class FaissIVF(Algorithm):
                 else:
                     answers[members] = self._probe(queries[members], k, rows, lists[members], near[members])
 
-        list(self.pool.map(answer, _shares(tags, len(queries), self.threads)))
+        list(self.pool.map(answer, shares(tags, len(queries), self.threads)))
         return answers
 
     def _empty_index(self) -> faiss.IndexIVF:
@@ -91,49 +92,3 @@ class FaissIVF(Algorithm):
         given = [faiss.swig_ptr(array) for array in (queries, lists, near, distances, ids)]
         self.index.search_preassigned_c(len(queries), given[0], k, *given[1:], False, parameters)
         return ids
-
-
-class Postings:
-    """Which rows hold which tags; a row that holds a tag twice holds it once."""
-
-    def __init__(self, tags: csr_matrix) -> None:
-        by_tag = csr_matrix((np.ones(tags.nnz, np.int8), tags.indices, tags.indptr), tags.shape).tocsc()
-        by_tag.sum_duplicates()
-        self.starts, self.rows, self.count = by_tag.indptr, by_tag.indices, tags.shape[0]
-        # To look a row up in a long list takes many steps; in a bitmap, it takes one.
-        common = np.flatnonzero(np.diff(self.starts) > self.count // 64)
-        self.bits = {tag: self.bitmap(self.of(tag)) for tag in common.tolist()}
-
-    def of(self, tag: int) -> np.ndarray:
-        """The rows that hold this tag, ascending."""
-        return self.rows[self.starts[tag] : self.starts[tag + 1]]
-
-    def bitmap(self, rows: np.ndarray) -> np.ndarray:
-        """One bit for each row of the base, the lowest of a byte first."""
-        mask = np.zeros(self.count, bool)
-        mask[rows] = True
-        return np.packbits(mask, bitorder="little")
-
-    def matching(self, wanted: tuple[int, ...]) -> np.ndarray:
-        """The rows that hold all these tags (at least one), ascending."""
-        rarest, *others = sorted(wanted, key=lambda tag: self.starts[tag + 1] - self.starts[tag])
-        found = self.of(rarest)
-        for tag in others:
-            if tag in self.bits:
-                found = found[(self.bits[tag].take(found >> 3) >> (found & 7).astype(np.uint8) & 1).view(bool)]
-            elif len(found):
-                rows = self.of(tag)
-                found = found[rows.take(np.searchsorted(rows, found), mode="clip") == found]
-        return found
-
-
-def _shares(tags: csr_matrix | None, count: int, threads: int) -> list[list[tuple[tuple[int, ...], list[int]]]]:
-    """The queries that ask for the same tags, as (tags, queries), dealt out into small shares for the threads."""
-    ends, flat = ([0] * (count + 1), []) if tags is None else (tags.indptr.tolist(), tags.indices.tolist())
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for query in range(count):
-        groups.setdefault(tuple(sorted(set(flat[ends[query] : ends[query + 1]]))), []).append(query)
-    shares = 8 * threads
-    most = -(-count // shares)  # of one group in one piece: tags that many ask for must not keep one thread busy
-    pieces = [(wanted, who[at : at + most]) for wanted, who in groups.items() for at in range(0, len(who), most)]
-    return [pieces[share::shares] for share in range(shares)]
