@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from ann_bench.cli import main
 from ann_bench.datasets.formats import write_spmat, write_xbin
 from ann_bench.results.model import Bundle
 from ann_bench.results.store import Store
+from ann_bench.sandbox.process import PREFIX
 
 ROWS, DIM, TAGS, QUERIES = 300, 8, 6, 40
 
@@ -142,10 +144,11 @@ def json_of(text: str) -> Any:
     return json.loads(text)
 
 
-def temporary_folders() -> set[str]:
-    """The temporary folders of this project that exist now, wherever they may be."""
-    places = {Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp"))}
-    return {str(path) for place in places if place.is_dir() for path in place.glob("ann-bench-*")}
+def temporary_folders(pid: int | None = None) -> set[str]:
+    """The temporary folders that a judge (this process, or the one given) has now, wherever they may be."""
+    places = {Path("/dev/shm"), Path(tempfile.gettempdir())}
+    name = f"{PREFIX}{pid or os.getpid()}-*"
+    return {str(path) for place in places if place.is_dir() for path in place.glob(name)}
 
 
 def processes_with(mark: str) -> list[int]:

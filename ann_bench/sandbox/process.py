@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,9 @@ from ann_bench.wire import Channel, WireClosed, WireTimeout
 from ann_bench.workload import Limits
 
 START_SECONDS = 120.0
+
+#: Temporary folders are called this, then the process id of the judge, then something random.
+PREFIX = "ann-bench-"
 
 #: A machine's memory is rounded down to this: it differs by a few pages from one boot to the next, and a limit
 #: that moves would make every result of yesterday another configuration.
@@ -58,6 +62,7 @@ class ProcessSession:
 
     def __init__(self, spec: WorkerSpec) -> None:
         ram = Path("/dev/shm")  # noqa: S108  a folder of our own is made in it
+        _sweep((ram, Path(tempfile.gettempdir())))
         self._scratch = _folder(None)
         try:
             self._exchange = _folder(ram if os.access(ram, os.W_OK) else None)
@@ -213,10 +218,18 @@ def _root() -> Path:
 
 def _folder(parent: Path | None) -> Path:
     try:
-        return Path(tempfile.mkdtemp(prefix="ann-bench-", dir=parent))
+        return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent))
     except OSError as error:
         where = parent or tempfile.gettempdir()
         raise StorageError(f"{where}: no temporary folder can be made ({error.strerror}); free some space") from error
+
+
+def _sweep(parents: Sequence[Path]) -> None:
+    """Remove folders whose judge is gone: somebody killed it and its keeper at once."""
+    for folder in (folder for parent in parents for folder in parent.glob(f"{PREFIX}*")):
+        number = folder.name.removeprefix(PREFIX).partition("-")[0]
+        if number.isdigit() and not psutil.pid_exists(int(number)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _cpus() -> list[int]:

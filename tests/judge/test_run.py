@@ -160,7 +160,6 @@ def _wait_for(condition, seconds: float = 30.0) -> None:
 
 @pytest.mark.parametrize(("sign", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_a_run_that_is_ended_keeps_what_was_finished(place: Bench, sign: int, code: int) -> None:
-    before = temporary_folders()
     configs = [{"effort": n} for n in (1, 2, 3)]
     entry = write_entry(place.folder / "mine", SLOW, query={"default": configs})
     process = _started(place, entry)
@@ -173,7 +172,7 @@ def test_a_run_that_is_ended_keeps_what_was_finished(place: Bench, sign: int, co
         assert errors.splitlines()[-1].endswith("the same command goes on from there")
         assert "Traceback" not in errors
     assert sorted(b.identity["query"]["effort"] for b in place.bundles()) == [1, 2]
-    _wait_for(lambda: temporary_folders() <= before and not processes_with(str(entry)), 5)
+    _wait_for(lambda: not temporary_folders(process.pid) and not processes_with(str(entry)), 5)
     assert not [p for p in place.results.rglob("*") if p.is_file() and p.suffix != ".h5" and p.name != ".measuring"]
 
 

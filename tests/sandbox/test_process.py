@@ -12,7 +12,7 @@ import pytest
 
 from ann_bench.errors import UsageError
 from ann_bench.sandbox import WorkerSpec, find_sandbox
-from ann_bench.sandbox.process import MEMORY_STEP
+from ann_bench.sandbox.process import MEMORY_STEP, PREFIX
 from ann_bench.wire import WireClosed
 from ann_bench.workload import Limits
 from tests.support import temporary_folders
@@ -96,7 +96,6 @@ def test_the_log_keeps_its_start_and_its_end(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_judge_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
-    before = temporary_folders()
     script = f"""
 import time
 from pathlib import Path
@@ -111,12 +110,25 @@ time.sleep(600)
     assert judge.stdout is not None
     exchange = judge.stdout.readline().strip()
     assert Path(exchange).is_dir()
+    assert len(temporary_folders(judge.pid)) == 2
     judge.kill()
     judge.communicate()
     until = time.monotonic() + 10
-    while temporary_folders() - before and time.monotonic() < until:
+    while temporary_folders(judge.pid) and time.monotonic() < until:
         time.sleep(0.02)
-    assert temporary_folders() <= before
+    assert not temporary_folders(judge.pid)
+
+
+def test_folders_of_a_judge_that_is_gone_are_swept(session, tmp_path: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    stale = session.exchange.parent / f"{PREFIX}{ended.pid}-x"
+    stale.mkdir()
+    session.close()
+    other = find_sandbox("process").open(WorkerSpec(tmp_path, LIMITS))
+    assert other.exchange.exists()
+    assert not stale.exists()
+    other.close()
 
 
 def test_a_keeper_that_is_killed_takes_the_worker_with_it(session) -> None:
