@@ -26,6 +26,10 @@ Examples:
 """
 
 
+#: Columns of the table where the output is no terminal, so that no row is broken.
+WIDTH = 110
+
+
 @dataclasses.dataclass(frozen=True)
 class Request:
     """What was typed: names and paths, nothing of it looked up yet."""
@@ -176,7 +180,13 @@ def _show(plan: Plan, tally: Tally, store: Any, request: Request, console: Conso
         }
         click.echo(json.dumps(summary, indent=2))
         return code
-    Console().print(results_table(rows, plan.setting.k, plan.setting.track.score.least_recall))
+    screen = Console()
+    screen = screen if screen.is_terminal else Console(width=WIDTH)
+    screen.print(results_table(rows, plan.setting.k, plan.setting.track.score.least_recall))
+    failed = sum(not row.ok for row in rows)
+    if failed:
+        console.print(f"{failed} of {len(rows)} results are not ok: exit code 1", style="yellow")
+    console.print(f"results in {request.results}/; " + (f"plots: {', '.join(map(str, drawn))}" if drawn else "no plot"))
     return code
 
 
