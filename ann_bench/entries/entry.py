@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shlex
 import stat
@@ -97,17 +98,25 @@ def _version(package: str) -> str | None:
 
 
 def entry_hash(entry: Entry) -> str:
-    """SHA-256 over the names and bytes of all that the entry runs on.
+    """SHA-256 over all that the entry runs on: the names and bytes of its files, and `class` and `requires`.
 
-    Left out are README.md, hidden files and compiled Python. Raises UsageError where a file cannot be read or
-    lies elsewhere: then the hash could not tell one version of the entry from another.
+    The rest of config.yaml does not count: arguments are in the identity of a result by themselves, so that one
+    more query config leaves the others as they are. Left out are README.md, hidden files and `__pycache__`.
+    Raises UsageError where a file cannot be read or lies elsewhere: then the hash could not tell one version of
+    the entry from another.
     """
-    whole = hashlib.sha256()
+    whole = hashlib.sha256(_config_digest(entry.config))
     for name, path in sorted(_files(entry.folder)):
-        # Two digests of fixed length for each file: no choice of names and bytes can look like another.
-        whole.update(hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest())
-        whole.update(_file_digest(path))
+        if name != CONFIG:
+            # Two digests of fixed length for each file: no choice of names and bytes can look like another.
+            whole.update(hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest())
+            whole.update(_file_digest(path))
     return whole.hexdigest()
+
+
+def _config_digest(config: EntryConfig) -> bytes:
+    """Of what config.yaml says about what runs."""
+    return hashlib.sha256(json.dumps([config.class_, config.requires]).encode()).digest()
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -119,7 +128,7 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
                 raise UsageError(f"{Path(parent) / name}: a symbolic link to a folder; put the files themselves there")
         for name in names:
             path = Path(parent) / name
-            if not (name.startswith(".") or name.endswith(".pyc") or name == "README.md"):
+            if not (name.startswith(".") or name == "README.md"):
                 _refuse_special(path, root)
                 yield path.relative_to(folder).as_posix(), path
 

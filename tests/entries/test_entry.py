@@ -63,14 +63,16 @@ def test_the_hash_changes_with_every_byte_and_name(tmp_path):
 
     (it.folder / "wrapper.py").write_text("class Index:  ...\n")
     assert changed()
-    (it.folder / "config.yaml").write_text((it.folder / "config.yaml").read_text() + "\n")
-    assert changed()
     (it.folder / "sub").mkdir()
     (it.folder / "sub" / "data.bin").write_bytes(b"")
     assert changed()
     (it.folder / "sub" / "data.bin").rename(it.folder / "sub" / "data2.bin")
     assert changed()
     (it.folder / "sub" / "data2.bin").write_bytes(b"\0")
+    assert changed()
+    (it.folder / "sub" / "config.yaml").write_text("only the one in the folder itself is the entry's")
+    assert changed()
+    (it.folder / "impl.pyc").write_bytes(b"Python imports it where there is no impl.py")
     assert changed()
 
 
@@ -79,13 +81,33 @@ def test_the_hash_does_not_change_with_what_does_not_run(tmp_path):
     before = entry_hash(it)
     (it.folder / "README.md").write_text("about it")
     (it.folder / ".notes").write_text("x")
-    (it.folder / "old.pyc").write_bytes(b"x")
     for hidden in ("__pycache__", ".git"):
         (it.folder / hidden).mkdir()
-        (it.folder / hidden / "file.py").write_text("x")
+        (it.folder / hidden / "file.pyc").write_text("x")
     os.utime(it.folder / "wrapper.py", (0, 0))
     assert entry_hash(it) == before
     assert len(before) == 64
+
+
+def hash_of(folder, **changes):
+    return entry_hash(entry_at(write_entry(folder / "mine", **changes), "filtered"))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"query": {"default": [{"probe": 1}, {"probe": 2}, {"probe": 4}]}},
+        {"build": {"default": {"lists": 8}, "big": {"lists": 64}}},
+        {"description": "another index", "open_source": False, "tracks": ["filtered", "sparse"]},
+    ],
+)
+def test_the_hash_leaves_out_what_is_no_part_of_the_code(tmp_path, changes):
+    assert hash_of(tmp_path / "other", **changes) == hash_of(tmp_path)
+
+
+@pytest.mark.parametrize("changes", [{"class": "wrapper.Other"}, {"requires": ["numpy"]}])
+def test_the_hash_changes_with_what_is_run(tmp_path, changes):
+    assert hash_of(tmp_path / "other", **changes) != hash_of(tmp_path)
 
 
 def test_moving_bytes_between_files_changes_the_hash(tmp_path):
