@@ -52,15 +52,6 @@ def choose(track: str, home: Path, names: Sequence[str] = (), paths: Sequence[Pa
     return sorted([*at_paths, *(_load(f, track, "algorithms") for f in wanted)], key=lambda entry: entry.name)
 
 
-def select(entries: Iterable[Entry], names: Sequence[str]) -> list[Entry]:
-    """Those of the entries that have one of these names, in the order of the names; all where no name is given."""
-    by_name = {entry.name: entry for entry in entries}
-    for name in names:
-        if name not in by_name:
-            raise unknown("algorithm", name, by_name)
-    return [by_name[name] for name in dict.fromkeys(names)] if names else list(by_name.values())
-
-
 def _folders(track: str, home: Path) -> list[Path]:
     """The entries' folders under `algorithms/<track>/`, sorted by name."""
     configs = (home / "algorithms" / track).glob(f"*/{CONFIG}")

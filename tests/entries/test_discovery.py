@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from ann_bench.entries.discovery import choose, discover, entry_at, select
+from ann_bench.entries.discovery import choose, discover, entry_at
 from ann_bench.errors import UsageError
 from tests.entries.support import shipped, write_entry
 
@@ -54,18 +54,12 @@ def test_unknown_names(home):
     with pytest.raises(UsageError, match="unknown algorithm 'ivff': did you mean 'ivf'"):
         choose("filtered", home, names=["ivff"])
     with pytest.raises(UsageError, match="unknown algorithm 'zzz': valid: exact, ivf"):
-        select(discover("filtered", home), ["zzz"])
+        choose("filtered", home, names=["zzz"])
     (home / "algorithms" / "filtered" / "notes").mkdir()
     with pytest.raises(UsageError, match=r"notes: no entry, there is no config\.yaml in it"):
         choose("filtered", home, names=["notes"])
     with pytest.raises(UsageError, match="unknown algorithm"):
         choose("filtered", home, names=["../../algorithms"])
-
-
-def test_select(home):
-    entries = discover("filtered", home)
-    assert names(select(entries, ["ivf", "exact", "ivf"])) == ["ivf", "exact"]
-    assert select(entries, []) == entries
 
 
 def test_an_entry_by_its_path(home, tmp_path):
