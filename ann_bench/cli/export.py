@@ -9,6 +9,7 @@ import click
 from ann_bench.errors import ResultError, UsageError
 from ann_bench.results.export import FORMATS, export, render
 from ann_bench.results.figures import figures
+from ann_bench.results.newest import newest
 from ann_bench.results.store import Damaged, Store
 
 
@@ -18,11 +19,13 @@ from ann_bench.results.store import Damaged, Store
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), default="csv", show_default=True,
               help="What to write; markdown is rounded, the others are not.")  # fmt: skip
 @click.option("--output", type=click.Path(path_type=Path), help="File to write; without it, standard output.")
-def command(results: Path, form: str, output: Path | None) -> None:
-    """Write the figures of all results, one row each.
+@click.option("--all", "everything", is_flag=True, help="Also results of older versions of an entry or its packages.")
+def command(results: Path, form: str, output: Path | None, everything: bool) -> None:
+    """Write the figures of results, one row each.
 
-    A result that failed has its status, and no figures where nothing was measured. Files are only read;
-    damaged ones are named and left out, and the exit code is 1.
+    Of results that differ in the version of the entry or of its packages only, the newest is written. A result
+    that failed has its status, and no figures where nothing was measured. Files are only read; damaged ones are
+    named and left out, and the exit code is 1.
 
     \b
     Example: ann-bench export --format csv --output results.csv
@@ -37,10 +40,13 @@ def command(results: Path, form: str, output: Path | None) -> None:
             damaged += 1
         else:
             rows.append(figures(item))
+    shown = rows if everything else newest(rows)
+    if older := len(rows) - len(shown):
+        click.echo(f"{older} older result{'s' * (older > 1)} left out; --all writes them too", err=True)
     if output is None:
-        click.echo(render(rows, form), nl=False)
+        click.echo(render(shown, form), nl=False)
     else:
-        export(rows, form, output)
-        click.echo(f"{len(rows)} result{'s' * (len(rows) != 1)} written to {output}", err=True)
+        export(shown, form, output)
+        click.echo(f"{len(shown)} result{'s' * (len(shown) != 1)} written to {output}", err=True)
     if damaged:
         raise ResultError(f"{damaged} damaged file{'s' * (damaged > 1)} left out; measure again or remove them")

@@ -9,12 +9,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ann_bench.results.figures import Figures, canonical
+from ann_bench.results.newest import VERSION, date, newest
 
 #: What must be equal for figures to be compared: everything else that an identity says is the entry's own.
 CONDITIONS = (
     "track", "dataset", "queries", "k", "metric", "workload", "data_hash",
     "sandbox", "cpus", "memory_limit_bytes", "limits", "machine",
 )  # fmt: skip
+
+#: Results of one configuration that differ in these only are one point.
+_NO_CONDITIONS = VERSION | {"runs", "builds"}
 
 
 @dataclass(frozen=True)
@@ -74,31 +78,25 @@ def _conditions(one: Figures) -> str:
 
 
 def _picture(members: Sequence[Figures]) -> Picture:
-    newest: dict[tuple[str, str, str], Figures] = {}
-    for one in sorted(members, key=_date):
-        newest[one.algorithm, one.build, one.query] = one
-    points = [one for one in newest.values() if one.ok and math.isfinite(one.recall) and one.qps > 0]
+    left = newest(members, apart_from=_NO_CONDITIONS)
+    points = [one for one in left if one.ok and math.isfinite(one.recall) and one.qps > 0]
     shown = {id(one) for one in points}
     return Picture(
         name=_name(members[0]),
         points=tuple(points),
-        failures=tuple(one for one in newest.values() if id(one) not in shown),
-        older=len(members) - len(newest),
+        failures=tuple(one for one in left if id(one) not in shown),
+        older=len(members) - len(left),
     )
 
 
 def _apart(rivals: list[tuple[str, Picture]]) -> list[Picture]:
     """Pictures of one name under names of their own."""
-    rivals.sort(key=lambda rival: (len(rival[1].points), max(map(_date, rival[1].points)), rival[0]), reverse=True)
+    rivals.sort(key=lambda rival: (len(rival[1].points), max(map(date, rival[1].points)), rival[0]), reverse=True)
     first = rivals[0][1]
     return [first] + [
         Picture(f"{p.name}-{hashlib.sha256(c.encode()).hexdigest()[:6]}", p.points, p.failures, p.older)
         for c, p in rivals[1:]
     ]
-
-
-def _date(one: Figures) -> str:
-    return str(one.provenance.get("date", ""))
 
 
 def _name(one: Figures) -> str:

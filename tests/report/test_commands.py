@@ -42,6 +42,21 @@ def test_export(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "--output" in capsys.readouterr().err
 
 
+def test_export_leaves_out_what_a_newer_result_stands_for(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = scenes.four()[0].identity["query"]
+    Store(results).write(made.bundle(0.1, 77, date="2020-01-01T00:00:00+00:00", query=query, entry_hash="older"))
+    assert main(["export", "--results", str(results)]) == 0
+    said = capsys.readouterr()
+    assert len(list(csv.DictReader(io.StringIO(said.out)))) == 19
+    assert said.err == "1 older result left out; --all writes them too\n"
+    output = tmp_path / "r.csv"
+    assert main(["export", "--results", str(results), "--all", "--output", str(output)]) == 0
+    assert len(list(csv.DictReader(io.StringIO(output.read_text())))) == 20
+    assert capsys.readouterr().err == f"20 results written to {output}\n"
+
+
 def test_plot(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "plots"
     assert main(["plot", "--results", str(results), "--output", str(folder)]) == 0
