@@ -20,9 +20,9 @@ def title(picture: Picture) -> str:
 
 
 def caption(picture: Picture) -> str:
-    """Data, machine, limits, how it was measured and when, how to read it, what is left out."""
+    """Data, machine, limits, how it was measured and when, how to read it, what looks odd, what is left out."""
     first = max(picture.points, key=lambda one: str(one.provenance.get("date", "")))
-    sentences = [_data(first), _conditions(first), _method(picture.points), _left_out(picture)]
+    sentences = [_data(first), _conditions(first), _method(picture.points), _noted(picture.points), _left_out(picture)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -54,6 +54,11 @@ def _method(points: Iterable[Figures]) -> str:
     when = f" Measured {' to '.join(sorted({dates[0], dates[-1]}))}." if dates else ""
     how = "median" if max(one.runs for one in points) > 1 else "value"
     return f"Queries per second: {how} of {runs}{built}; whiskers: 95 % intervals; up and right is better.{when}"
+
+
+def _noted(points: Iterable[Figures]) -> str:
+    count = sum(bool(one.notes) for one in points)
+    return f"{count} result{'s carry' if count > 1 else ' carries'} a note." if count else ""
 
 
 def _left_out(picture: Picture) -> str:

@@ -22,7 +22,7 @@ WIDE = 100
 
 
 def results_table(figures: Iterable[Figures], k: int, bound: float | None = RECALL_BOUND) -> RenderableType:
-    """Every result, then the reasons of what failed, then the best result of each algorithm.
+    """Every result, then the reasons of what failed, then notes, then the best result of each algorithm.
 
     `k` is named in the head. The best of an algorithm is its largest QPS among the `ok` results with recall >=
     `bound`; without a bound there is no such table. The answer is for `rich.console.Console.print`.
@@ -55,6 +55,10 @@ class _Results:
         if failed:
             yield Text()
             yield from (_reason(one) for one in failed)
+        noted = [_note(one, note) for one in self.figures for note in one.notes]
+        if noted:
+            yield Text()
+            yield from noted
         if self.bound is not None and self.figures:
             yield Text()
             yield self._best(self.bound, wide)
@@ -122,7 +126,15 @@ def _varied_builds(figures: Sequence[Figures]) -> set[str]:
 
 def _reason(one: Figures) -> Text:
     """One line for a result that is none: which, and why."""
-    query = "" if one.query == "{}" else f" {show.config(one.query)}"
     counted = (f"{count:,} {kind.replace('_', ' ')}" for kind, count in one.invalid.items() if count)
     detail = one.detail or ", ".join(counted)
-    return Text.assemble((f"{one.algorithm}{query}", "bold"), f"  {one.status}", f": {detail}" if detail else "")
+    return Text.assemble((_which(one), "bold"), f"  {one.status}", f": {detail}" if detail else "")
+
+
+def _note(one: Figures, note: str) -> Text:
+    """One line for a result that looks odd."""
+    return Text.assemble((_which(one), "bold"), f": {note}")
+
+
+def _which(one: Figures) -> str:
+    return one.algorithm if one.query == "{}" else f"{one.algorithm} {show.config(one.query)}"

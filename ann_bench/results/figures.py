@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ann_bench.results.model import INVALID_KINDS, Bundle, Identity, Score, Status
+from ann_bench.results.notes import notes
 from ann_bench.stats import Estimate, mean, median, median_estimate, recall_estimate
 
 Floats = npt.NDArray[np.float64]
@@ -30,8 +31,8 @@ class Figures:
     """What one bundle says. The first fields are COLUMNS; a figure that was not measured is NaN (memory: None).
 
     `build` and `query` are canonical JSON. Recall lies within 0 and 1, `qps` counts queries per second. `invalid`
-    counts the ids of each of INVALID_KINDS in the worst run. A bundle that is not `ok` has the figures of what
-    it did measure; they are no result.
+    counts the ids of each of INVALID_KINDS in the worst run; `notes` say what looks odd. A bundle that is not `ok`
+    has the figures of what it did measure; they are no result.
     """
 
     track: str
@@ -58,6 +59,7 @@ class Figures:
     memory_limit_bytes: int
     runs: int
     detail: str = ""
+    notes: tuple[str, ...] = ()
     invalid: Mapping[str, int] = field(default_factory=dict)
     identity: Identity = field(default_factory=lambda: Identity({}))
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -104,6 +106,7 @@ def figures(bundle: Bundle) -> Figures:
         memory_limit_bytes=int(identity["memory_limit_bytes"]),
         runs=int(identity["runs"]),
         detail=bundle.outcome.detail,
+        notes=notes(bundle),
         invalid=_invalid(bundle),
         identity=identity,
         provenance=bundle.provenance,

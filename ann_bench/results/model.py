@@ -76,7 +76,11 @@ class Score:
 
 @dataclass(frozen=True)
 class Step:
-    """One timed operation of the entry: which build it belongs to, its place in the workload, what it cost."""
+    """One call of the entry but for searches: which build it belongs to, its place in the workload, what it cost.
+
+    `kind` is `build`, `setup`, `insert`, `delete` or `replace`; or, with place -1 and not part of any figure, `create`
+    (import and constructor) and `set` (set_query_arguments), so that nothing is built unseen.
+    """
 
     build: int
     operation: int
@@ -89,7 +93,8 @@ class Step:
 class Usage:
     """What the sandbox saw over the whole life of the entry (the worst of the builds).
 
-    CPU seconds inside and outside the timed windows, summed over the process tree; `processes` is the most
+    CPU seconds inside and outside the timed windows since the query config began, summed over the process tree
+    (those of the build are in its step); `processes` is the most
     processes that lived in it at once.
     """
 

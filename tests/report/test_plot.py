@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from ann_bench.report.palette import COLOURS, MARKERS, styles
 from ann_bench.report.pareto import Picture, front, pictures
 from ann_bench.report.plot import draw, plot
 from ann_bench.results.figures import Figures, figures
-from ann_bench.results.model import Bundle, Status
+from ann_bench.results.model import Bundle, Status, Usage
 from tests.report import scenes
 from tests.results import made
 
@@ -151,6 +152,14 @@ def test_the_caption_says_how_it_was_measured() -> None:
         assert part in text, part
 
 
+def test_the_caption_counts_notes() -> None:
+    usage = Usage(cpu_outside_seconds=30)
+    busy = [dataclasses.replace(bundle, usage=usage) for bundle in scenes.one()[:2]]
+    assert "2 results carry a note." in caption(picture([*busy, *scenes.one()[2:]]))
+    assert "1 result carries a note." in caption(picture([busy[0], *scenes.one()[1:]]))
+    assert "note" not in caption(picture(scenes.one()))
+
+
 def test_the_caption_bears_missing_provenance() -> None:
     bundle = made.bundle(shape=(2, 1, 1))
     bare = Bundle(**{**vars(bundle), "provenance": {"machine": "odd", "data": None}})
@@ -175,8 +184,6 @@ def test_no_point_beats_the_front(pairs: list[tuple[float, float]]) -> None:
 
 
 def _at(base: Figures, recall: float, qps: float) -> Figures:
-    import dataclasses
-
     return dataclasses.replace(base, recall=recall, qps=qps)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import math
 
@@ -12,7 +13,7 @@ from rich.console import Console
 from ann_bench.report import format as show
 from ann_bench.report.table import best_per_algorithm, results_table
 from ann_bench.results.figures import figures
-from ann_bench.results.model import Bundle, Status
+from ann_bench.results.model import Bundle, Status, Usage
 from tests.report import scenes
 from tests.results import made
 
@@ -62,6 +63,16 @@ def test_builds_are_named_where_they_differ() -> None:
 
 def test_markup_in_names_is_no_markup() -> None:
     assert "[bold]x" in "\n".join(printed([made.bundle(algorithm="[bold]x"), made.failed(detail="[/red] [a]")]))
+
+
+def test_notes_stand_below_the_table() -> None:
+    busy = made.bundle(query={"nprobe": 9})
+    busy = dataclasses.replace(busy, usage=Usage(cpu_inside_seconds=2, cpu_outside_seconds=30))
+    lines = printed([made.bundle(), busy, made.failed(query={})])
+    note = "faiss-ivf nprobe=9: used 30 CPU seconds outside of the timed calls"
+    assert [line for line in lines if "CPU seconds" in line] == [note]
+    assert lines.index(note) > max(i for i, line in enumerate(lines) if "not-installed" in line)
+    assert not any("CPU seconds" in line for line in printed([made.bundle(), made.failed()]))
 
 
 def test_nothing() -> None:

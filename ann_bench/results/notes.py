@@ -1,0 +1,42 @@
+"""What a reader should know of a measurement that went well but looks odd."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ann_bench.results.model import Bundle
+
+#: A first run that is slower than the others by this factor, and by this many seconds, is worth a note.
+SLOW_FACTOR, SLOW_SECONDS = 3.0, 0.05
+#: CPU seconds outside of the timed calls, and their share of those inside, beyond which they are worth a note.
+OUTSIDE_SECONDS, OUTSIDE_SHARE = 1.0, 0.5
+
+
+def notes(bundle: Bundle) -> tuple[str, ...]:
+    """One line for each thing that looks odd; none of them changes a figure."""
+    return tuple(note for note in (_slow_start(bundle), _work_outside(bundle)) if note)
+
+
+def _slow_start(bundle: Bundle) -> str:
+    """Of a first run far slower than the others of its build: the worst of the builds."""
+    factors = [_first_to_others(runs) for runs in bundle.seconds.sum(axis=2)]
+    worst = max(factors, default=0.0)
+    if worst <= SLOW_FACTOR:
+        return ""
+    return f"first batch took {worst:,.1f} x the median of the others: built late, or answers from a cache?"
+
+
+def _first_to_others(runs: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+    """The first run's time as a multiple of the others' median; 0 where that says nothing."""
+    others = runs[1:][np.isfinite(runs[1:])]
+    if len(others) < 2 or not np.isfinite(runs[0]):
+        return 0.0
+    usual = float(np.median(others))
+    return float(runs[0]) / usual if usual > 0 and runs[0] - usual > SLOW_SECONDS else 0.0
+
+
+def _work_outside(bundle: Bundle) -> str:
+    outside, inside = bundle.usage.cpu_outside_seconds, bundle.usage.cpu_inside_seconds
+    if outside <= max(OUTSIDE_SECONDS, OUTSIDE_SHARE * inside):
+        return ""
+    return f"used {outside:,.{0 if outside >= 10 else 1}f} CPU seconds outside of the timed calls"
