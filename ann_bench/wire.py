@@ -7,7 +7,7 @@ Arrays do not travel here; they lie in files that both sides map (`ann_bench.arr
     {"type": "create", "seq": 1, ...}            {"type": "done", "seq": 1}
     {"type": "build" | "setup" | "insert" | "delete" | "replace" | "search", "seq": n, ...}
                                                  {"type": "ready", "seq": n}
-    {"type": "go", "seq": n}                     {"type": "done", "seq": n}
+    {"type": "go", "seq": n, "token": t}         {"type": "done", "seq": n, "token": t}
     {"type": "set" | "stats", "seq": n, ...}     {"type": "done", "seq": n, ...}
     {"type": "quit", "seq": n}                   (exits)
 
@@ -99,10 +99,18 @@ class Channel:
         raise WireTimeout
 
     def unread(self) -> bool:
-        """Whether something has come that nobody asked for."""
+        """Whether something has come that nobody asked for; WireClosed where the other side is gone."""
         if self._pending:
             return True
-        return bool(select.select([self._socket], [], [], 0)[0])
+        if not select.select([self._socket], [], [], 0)[0]:
+            return False
+        try:
+            waiting = self._socket.recv(1, socket.MSG_PEEK)
+        except OSError as error:
+            raise WireClosed(str(error)) from error
+        if not waiting:
+            raise WireClosed("the connection was closed")
+        return True
 
     def close(self) -> None:
         """Hang up."""

@@ -119,7 +119,8 @@ def _plan(request: Request, choice: Options, console: Console) -> Plan:
     entries = choose(track.name, home(), request.algorithm, request.entry)
     with bars(console) as progress:
         dataset = prepare(manifest, request.queries, progress)
-        common = setting(track, dataset, sandbox, choice, name)
+        source = str(manifest.origin) if name.endswith((".yaml", ".yml")) else name
+        common = setting(track, dataset, sandbox, choice, source)
         _say_limits(common.limits, track.limits, choice, console)
         return plan(common, entries)
 

@@ -1,75 +1,96 @@
-"""Arrays in the folder that judge and worker share."""
+"""Arrays in the folder that judge and worker share.
+
+The worker may do anything to the files in that folder, so the judge makes each under a name of its own, keeps it open,
+and reads and writes through the open file: nothing that is renamed, replaced or cut short reaches beyond the batch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import contextlib
+import os
+import secrets
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ann_bench.arrays import Array, ArrayRef, CsrRef, Ref
 from ann_bench.errors import StorageError
-from ann_bench.wire import UNANSWERED
+from ann_bench.wire import UNANSWERED, WireError
 
 
-@dataclass(frozen=True)
 class Batch:
-    """The files of one batch: inputs that stay empty until `fill`, and the place for the answers."""
+    """The files of one batch: inputs that stay empty until `fill`, and the place for the answers.
 
-    queries: Ref
-    tags: CsrRef | None
-    answers: ArrayRef
-    fill: Callable[[], None]
-    take: Callable[[], Array]
-    remove: Callable[[], None]
-
-
-def place_batch(folder: Path, queries: Any, tags: Any, k: int) -> Batch:
-    """Make the files for these queries (array or CSR), their tags (CSR or None) and `k` answers each.
-
-    Nothing of the queries is in the files until `fill` is called, just before the clock is read; every cell of
-    the answers holds UNANSWERED until the worker writes it.
+    Nothing of the queries is in the files until `fill` is called, just before the clock is read; every cell of the
+    answers holds UNANSWERED until the worker writes it.
     """
-    moves: list[tuple[Array, Array]] = []
-    query_ref = _place(folder, "queries", queries, moves)
-    tag_ref = None if tags is None else _place(folder, "tags", tags, moves)
-    answers = ArrayRef(str(folder / "answers"), "int64", (queries.shape[0], k))
-    cells = _create(answers)
-    cells[...] = UNANSWERED
 
-    def fill() -> None:
-        for target, source in moves:
-            target[...] = source
+    def __init__(self, folder: Path, queries: Any, tags: Any, k: int) -> None:
+        self._folder = folder
+        self._files: dict[str, int] = {}
+        self._inputs: list[tuple[int, Array]] = []
+        try:
+            self.queries: Ref = self._place(queries)
+            self.tags: Ref | None = None if tags is None else self._place(tags)
+            self.answers = self._make("int64", (queries.shape[0], k))
+            _write(self._files[self.answers.path], np.full(self.answers.shape, UNANSWERED, dtype=np.int64))
+        except OSError as error:
+            self.remove()
+            raise StorageError(f"{folder}: no room for a batch of queries ({error.strerror})") from error
 
-    def remove() -> None:
-        for name in ("queries", "tags", "answers"):
-            for path in folder.glob(f"{name}*"):
-                path.unlink()
+    def fill(self) -> None:
+        """Put the queries into their files."""
+        for file, array in self._inputs:
+            _write(file, array)
 
-    assert tag_ref is None or isinstance(tag_ref, CsrRef)
-    return Batch(query_ref, tag_ref, answers, fill, cells.copy, remove)
+    def take(self) -> npt.NDArray[np.int64]:
+        """A copy of the answers as they are now; WireError where the worker has cut the file short."""
+        answers = np.empty(self.answers.shape, dtype=np.int64)
+        view = _bytes(answers)
+        done = 0
+        while done < len(view):
+            read = os.preadv(self._files[self.answers.path], [view[done:]], done)
+            if not read:
+                raise WireError("the file of the answers was cut short")
+            done += read
+        return answers
+
+    def remove(self) -> None:
+        """Close and remove the files; what the worker has made in the folder stays for the sandbox to remove."""
+        for path, file in self._files.items():
+            os.close(file)
+            with contextlib.suppress(OSError):
+                Path(path).unlink()
+        self._files.clear()
+
+    def _place(self, value: Any) -> Ref:
+        if isinstance(value, np.ndarray):
+            ref = self._make(value.dtype.name, value.shape)
+            file = self._files[ref.path]
+            _write(file, np.zeros(value.shape, dtype=value.dtype))
+            self._inputs.append((file, np.ascontiguousarray(value)))
+            return ref
+        indptr, indices, data = (self._place(part) for part in (value.indptr, value.indices, value.data))
+        assert isinstance(indptr, ArrayRef)
+        assert isinstance(indices, ArrayRef)
+        assert isinstance(data, ArrayRef)
+        return CsrRef(indptr, indices, data, value.shape)
+
+    def _make(self, dtype: str, shape: tuple[int, ...]) -> ArrayRef:
+        path = str(self._folder / secrets.token_hex(8))
+        self._files[path] = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        return ArrayRef(path, dtype, tuple(shape))
 
 
-def _place(folder: Path, name: str, value: Any, moves: list[tuple[Array, Array]]) -> Ref:
-    if isinstance(value, np.ndarray):
-        ref = ArrayRef(str(folder / name), value.dtype.name, value.shape)
-        moves.append((_create(ref), value))
-        return ref
-    parts = {part: getattr(value, part) for part in ("indptr", "indices", "data")}
-    refs = {part: _place(folder, f"{name}.{part}", array, moves) for part, array in parts.items()}
-    return CsrRef(refs["indptr"], refs["indices"], refs["data"], value.shape)  # type: ignore[arg-type]
+def _bytes(array: Any) -> memoryview:
+    """The memory of a contiguous array."""
+    return memoryview(array.reshape(-1).view(np.uint8))
 
 
-def _create(ref: ArrayRef) -> Array:
-    """A new file of the right size, its pages present, mapped for writing."""
-    try:
-        with Path(ref.path).open("wb") as file:
-            zeros = bytes(min(ref.nbytes, 1 << 20))
-            for start in range(0, ref.nbytes, 1 << 20):
-                file.write(zeros[: ref.nbytes - start])
-    except OSError as error:
-        place = Path(ref.path).parent
-        raise StorageError(f"{place}: no room for a batch of {ref.nbytes:,} bytes ({error.strerror})") from error
-    return ref.open_writable()
+def _write(file: int, array: Array) -> None:
+    view = _bytes(array)
+    done = 0
+    while done < len(view):
+        done += os.pwrite(file, view[done:], done)

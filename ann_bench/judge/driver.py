@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,15 +14,22 @@ import numpy.typing as npt
 from ann_bench.arrays import Array, CsrRef, Ref
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.entries.entry import Entry
-from ann_bench.judge.buffers import place_batch
+from ann_bench.judge.buffers import Batch
 from ann_bench.judge.failure import EntryFailure, from_exit
 from ann_bench.results.model import Status, Usage
-from ann_bench.sandbox import Exit, Reading, Session
+from ann_bench.sandbox import Exit, Reading, SandboxLost, Session
 from ann_bench.wire import PROTOCOL, UNANSWERED, Message, WireClosed, WireError, WireTimeout
 from ann_bench.workload import Build, Delete, Insert, Limits, Operation, Replace, Search
 
 #: Time for the worker to start and to import the entry; no index is built in it.
 START_SECONDS = 120.0
+
+#: Time for calls that have nothing to compute.
+SHORT_SECONDS = 60.0
+
+#: CPU time is counted in ticks, and read a moment before and after the window.
+CPU_SLACK = 1.1
+CPU_SLACK_SECONDS = 0.3
 
 _ERRORS = {
     "exception": Status.CRASHED,
@@ -50,10 +58,11 @@ class Driver:
     limits: Limits
     _seq: int = 0
     _inside: float = 0.0
+    _mark: tuple[float, float] = (0.0, 0.0)
     _began: float | None = None
     _end: Exit | None = field(default=None)
 
-    def start(self, entry: Entry, build: dict[str, Any]) -> None:
+    def start(self, entry: Entry, build: dict[str, Any]) -> Window:
         """Wait for the worker's call and let it make the entry's object."""
         hello = self._guard("its start", lambda: self.session.channel.receive(START_SECONDS))
         if hello.get("type") != "hello" or hello.get("protocol") != PROTOCOL:
@@ -62,16 +71,19 @@ class Driver:
         common = {"metric": data.metric, "dim": data.dim, "dtype": data.dtype, "threads": self.limits.cpus}
         folder = self.session.inside(str(entry.folder))
         message = {"type": "create", "entry": folder, "class": entry.config.class_, "common": common, "build": build}
-        self._ask(message, "its import and constructor", START_SECONDS)
+        return self._watched(message, "its import and constructor", START_SECONDS)
 
-    def set_query_arguments(self, arguments: dict[str, Any]) -> None:
-        """Hand over one query config."""
+    def set_query_arguments(self, arguments: dict[str, Any]) -> Window:
+        """Hand over one query config: a short call, no place to build in."""
         message = {"type": "set", "arguments": arguments}
-        self._ask(message, "set_query_arguments()", self.limits.operation_seconds)
+        return self._watched(message, "set_query_arguments()", min(SHORT_SECONDS, self.limits.operation_seconds))
 
     def stats(self) -> dict[str, Any]:
         """The entry's own counters."""
-        return dict(self._ask({"type": "stats"}, "stats()", START_SECONDS).get("stats", {}))
+        stats = self._ask({"type": "stats"}, "stats()", SHORT_SECONDS).get("stats")
+        if not isinstance(stats, dict):
+            self._broken(f"sent stats that are none: {str(stats)[:80]}")
+        return stats
 
     def change(self, operation: Operation) -> Window:
         """Build, insert, delete or replace."""
@@ -97,7 +109,7 @@ class Driver:
         data = self.dataset.queries
         queries = data.vectors.open()[: operation.queries][order]
         tags = data.tags.open()[: operation.queries][order] if operation.filtered and data.tags else None
-        batch = place_batch(self.session.exchange, queries, tags, operation.k)
+        batch = Batch(self.session.exchange, queries, tags, operation.k)
         try:
             message = {
                 "type": "search",
@@ -119,20 +131,31 @@ class Driver:
         ids[order] = taken[0]
         return ids, window
 
+    def begin(self) -> None:
+        """A new query config: CPU time counts from here."""
+        self._mark = (self._guard("the pause between two query configs", self._reading).cpu_seconds, self._inside)
+
     def usage(self) -> Usage:
-        """What the index has used so far."""
-        reading = self._end.reading if self._end else self.session.reading()
+        """What the index has used so far; CPU time since the query config began."""
+        try:
+            reading = self._end.reading if self._end else self.session.reading()
+        except SandboxLost:
+            reading = self.abandon().reading
+        inside = self._inside - self._mark[1]
         return Usage(
             peak_memory_bytes=reading.peak_memory_bytes,
             peak_anonymous_bytes=reading.peak_anonymous_bytes,
-            cpu_inside_seconds=self._inside,
-            cpu_outside_seconds=max(0.0, reading.cpu_seconds - self._inside),
+            cpu_inside_seconds=inside,
+            cpu_outside_seconds=max(0.0, reading.cpu_seconds - self._mark[0] - inside),
             processes=reading.processes,
         )
 
     def log(self) -> str:
         """What the entry has printed so far."""
-        return self._end.log if self._end else self.session.log()
+        try:
+            return self._end.log if self._end else self.session.log()
+        except SandboxLost:
+            return self.abandon().log
 
     def close(self) -> Exit:
         """End the worker, politely first; may be called twice."""
@@ -168,7 +191,8 @@ class Driver:
         if fill is not None:
             fill()
         bound = self._bound(limit)
-        go = {"type": "go", "seq": self._seq}
+        token = secrets.token_hex(8)  # whoever says done without it has not been told to go
+        go = {"type": "go", "seq": self._seq, "token": token}
 
         def call() -> tuple[int, Message]:
             start = time.perf_counter_ns()
@@ -182,8 +206,20 @@ class Driver:
         took, reply = self._guard(doing, call)
         after = self._guard(doing, self._reading)
         self._inside += after.cpu_seconds - before.cpu_seconds
-        self._check(reply, doing, "done")
-        return Window(took / 1e9, after.cpu_seconds - before.cpu_seconds)
+        self._check(reply, doing, "done", token)
+        window = Window(took / 1e9, after.cpu_seconds - before.cpu_seconds)
+        if window.cpu_seconds > self.limits.cpus * window.seconds * CPU_SLACK + CPU_SLACK_SECONDS:
+            used = f"{window.cpu_seconds:.2f} CPU seconds in {window.seconds:.2f} s"
+            self._broken(f"used more than its {self.limits.cpus} CPUs in {doing}: {used}")
+        return window
+
+    def _watched(self, message: Message, doing: str, limit: float) -> Window:
+        """An untimed exchange whose cost is noted all the same, so that nothing is built unseen."""
+        before = self._guard(doing, self.session.reading)
+        start = time.perf_counter()
+        self._ask(message, doing, limit)
+        seconds = time.perf_counter() - start
+        return Window(seconds, self._guard(doing, self.session.reading).cpu_seconds - before.cpu_seconds)
 
     def _reading(self) -> Reading:
         """A reading, at a moment when the worker has nothing to say."""
@@ -220,13 +256,18 @@ class Driver:
             limit = "the time that was left" if self.limits.run_seconds else "its time limit"
             self.abandon()
             raise EntryFailure(Status.TIMEOUT, f"{doing} took longer than {limit}") from None
+        except SandboxLost:
+            self.abandon()
+            raise EntryFailure(Status.RULE_BROKEN, f"silenced or ended its keeper during {doing}") from None
         except WireClosed:
             end = self._end = self.session.close(1.0)
             raise from_exit(end, doing) from None
         except WireError as error:
             self._broken(f"broke the wire protocol during {doing}: {error}")
 
-    def _check(self, reply: Message, doing: str, expected: str) -> None:
+    def _check(self, reply: Message, doing: str, expected: str, token: str | None = None) -> None:
+        if reply.get("type") == "done" and reply.get("token") != token:
+            self._broken(f"spoke out of turn during {doing}: {str(reply)[:80]}")
         if reply.get("seq") != self._seq or reply["type"] not in (expected, "error"):
             self._broken(f"spoke out of turn during {doing}: {str(reply)[:80]}")
         if reply["type"] == "error":

@@ -17,7 +17,7 @@ class EntryFailure(Exception):
     def __init__(self, status: Status, detail: str, *, over: bool = True) -> None:
         super().__init__(detail)
         self.status = status
-        self.detail = detail
+        self.detail = "".join(c if c.isprintable() else " " for c in detail)
         self.over = over
 
 
@@ -34,6 +34,7 @@ def from_exit(end: Exit, doing: str) -> EntryFailure:
     if end.killed:
         return EntryFailure(Status.RULE_BROKEN, f"hung up on the judge during {doing}")
     if end.signal is not None:
-        name = signal.Signals(end.signal).name
+        known = {number.value: number.name for number in signal.Signals}
+        name = known.get(end.signal, f"signal {end.signal}")
         return EntryFailure(Status.CRASHED, f"ended by {name} during {doing}")
     return EntryFailure(Status.CRASHED, f"the process ended with exit code {end.code} during {doing}")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ann_bench.arrays import CsrRef
 from ann_bench.datasets.dataset import Dataset
-from ann_bench.judge.driver import Driver
+from ann_bench.judge.driver import Driver, Window
 from ann_bench.judge.failure import EntryFailure, outcome_of
 from ann_bench.judge.plan import Config, Job, Setting
 from ann_bench.judge.record import Questions, Record
@@ -92,20 +92,20 @@ class _Build:
 
     def _prepare(self, driver: Driver) -> list[Step]:
         """All that comes before the first query config: the object, and the index where searches share it."""
-        driver.start(self.job.entry, self.job.build)
+        made = _step(self.build, "create", driver.start(self.job.entry, self.job.build))
         first = self.setting.workload.operations[0]
         if isinstance(first, Build):
             window = driver.change(first)
             log.info("%s: built in %.2f s", self.job.entry.name, window.seconds)
-            return [Step(self.build, 0, "build", window.seconds, window.cpu_seconds)]
-        window = driver.setup(self.setting.workload.max_points)
-        return [Step(self.build, -1, "setup", window.seconds, window.cpu_seconds)]
+            return [made, _step(self.build, "build", window, 0)]
+        return [made, _step(self.build, "setup", driver.setup(self.setting.workload.max_points))]
 
     def _config(self, driver: Driver, record: Record) -> bool:
         """Measure one config; returns whether the worker can go on to the next."""
         usable = True
         try:
-            driver.set_query_arguments(record.config.query)
+            driver.begin()
+            record.steps.append(_step(self.build, "set", driver.set_query_arguments(record.config.query)))
             for run in range(self.setting.runs):
                 self._run(run, driver, record)
             record.stats = driver.stats()
@@ -127,11 +127,15 @@ class _Build:
             elif index or not isinstance(operation, Build):
                 window = driver.change(operation)
                 kind = type(operation).__name__.lower()
-                record.steps.append(Step(self.build, index, kind, window.seconds, window.cpu_seconds))
+                record.steps.append(_step(self.build, kind, window, index))
 
     def _finished(self, record: Record) -> None:
         if record.failed or self.build == self.setting.builds - 1:
             self.keep(record.bundle(self.questions))
+
+
+def _step(build: int, kind: str, window: Window, operation: int = -1) -> Step:
+    return Step(build, operation, kind, window.seconds, window.cpu_seconds)
 
 
 def files(dataset: Dataset) -> list[Path]:

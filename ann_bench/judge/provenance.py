@@ -17,7 +17,7 @@ import psutil
 
 import ann_bench
 
-_HARNESS = ("numpy", "scipy", "h5py", "faiss-cpu")
+_HARNESS = ("numpy", "scipy", "h5py")
 
 
 @cache

@@ -64,15 +64,9 @@ def execute(plan: Plan, store: Store, *, force: bool = False, progress: Progress
 def wanted(job: Job, store: Store, *, force: bool = False) -> list[Config]:
     """The configs of a job that are to be measured: those without a result.
 
-    `not-installed` is no lasting result: it is measured as soon as the entry's packages are there.
+    An entry whose packages have come since is another configuration: their versions are part of it.
     """
-    if force:
-        return list(job.configs)
-    return [config for config in job.configs if not _lasting(config, store)]
-
-
-def _lasting(config: Config, store: Store) -> bool:
-    return store.has(config.identity) and store.get(config.identity).outcome.status is not Status.NOT_INSTALLED
+    return [config for config in job.configs if force or not store.has(config.identity)]
 
 
 def ask_all(dataset: Dataset, workload: Workload, progress: Progress = silent) -> Questions:

@@ -11,7 +11,7 @@ from ann_bench.datasets.dataset import Dataset
 from ann_bench.errors import ResultError
 from ann_bench.judge.plan import data_hashes
 from ann_bench.judge.scoring import score
-from ann_bench.results.model import Bundle, Score
+from ann_bench.results.model import Bundle, Score, Status
 from ann_bench.tracks import find_track
 from ann_bench.truth.model import Problem, Truth
 from ann_bench.truth.problems import problems
@@ -43,10 +43,12 @@ class Verifier:
         if bundle.truths != keys:
             raise ResultError("the ground truth is another one now: the data or the workload has changed")
         _shapes(bundle)
+        _plan(bundle)
         for index, ids in enumerate(bundle.answers):
             search = _search_of(bundle, index)
             again = score(reference.asked[search], reference.truths[search], ids)
             _same(bundle.scores[index], again, index)
+        _status(bundle)
 
     def _reference(self, bundle: Bundle) -> Reference:
         fields = {name: bundle.identity[name] for name in ("data_hash", "workload", "track", "queries")}
@@ -74,6 +76,30 @@ def _shapes(bundle: Bundle) -> None:
         raise ResultError("a batch refers to answers that are not there")
     if (bundle.seconds[measured] <= 0).any():
         raise ResultError("a batch took no time")
+
+
+def _plan(bundle: Bundle) -> None:
+    """What the file holds must be what its identity says that was measured."""
+    counts = tuple(step["queries"] for step in bundle.identity["workload"] if step["op"] == "search")
+    if bundle.counts != counts:
+        raise ResultError(f"the counts of queries are {bundle.counts}, the workload has {counts}")
+    expected = (bundle.identity["builds"], bundle.identity["runs"], len(counts))
+    if bundle.seconds.shape != expected:
+        raise ResultError(f"times of {bundle.seconds.shape} builds, runs and searches, measured were {expected}")
+    for index, ids in enumerate(bundle.answers):
+        shape = (counts[_search_of(bundle, index)], bundle.identity["k"])
+        if ids.shape != shape:
+            raise ResultError(f"the answers {index} are {ids.shape}, asked were {shape} (queries, k)")
+
+
+def _status(bundle: Bundle) -> None:
+    """`ok` is not for what is incomplete or wrong."""
+    if bundle.outcome.status is not Status.OK:
+        return
+    if np.isnan(bundle.seconds).any():
+        raise ResultError("the status is ok, but batches are missing")
+    if any(sum(score.invalid.values()) for score in bundle.scores):
+        raise ResultError("the status is ok, but there are invalid ids")
 
 
 def _search_of(bundle: Bundle, index: int) -> int:

@@ -11,6 +11,10 @@ from ann_bench.wire import Channel
 from ann_bench.workload import Limits
 
 
+class SandboxLost(Exception):
+    """The sandbox does not answer any more: the entry got at what watches it, or somebody else did."""
+
+
 @dataclass(frozen=True)
 class WorkerSpec:
     """What a worker needs: the entry's folder, its limits, and the files that it may read."""
@@ -63,7 +67,7 @@ class Session(Protocol):
         """A path of this machine, as the worker sees it."""
 
     def reading(self) -> Reading:
-        """What has been used so far."""
+        """What has been used so far; SandboxLost where nobody can say."""
 
     def log(self) -> str:
         """The start and the end of what the worker has printed so far."""

@@ -6,7 +6,7 @@ when the judge asks or dies, keeps the start and the end of what the tree prints
 
     judge -> keeper (stdin)      {"argv", "cpus", "memory_bytes", "environment", "cwd", "remove"}
                                  then "reading", "log", "kill", "close SECONDS"; end of file: the judge is gone
-    keeper -> judge (stdout)     one JSON object for each "reading" and "log", one when the worker ends, one at last
+    keeper -> judge (stdout)     one JSON object at the start, for each "reading" and "log", at the worker's end, last
 """
 
 from __future__ import annotations
@@ -27,13 +27,16 @@ from typing import Any
 SAMPLE_SECONDS = 0.04
 TREE_EVERY = 5  # samples between two looks for new processes
 LOG_PART = 32 * 1024
+EXACT_EVERY_SECONDS = 0.2
 ORPHAN_GRACE_SECONDS = 0.3
+END_SECONDS = 5.0
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
 LINUX = sys.platform == "linux"
 PAGE = resource.getpagesize()
+FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
 
 
 def children_linux(pid: int) -> list[int]:
@@ -65,11 +68,8 @@ class Memory:
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
+        self.file = -1
         self.shared = 0  # bytes of shared memory that no file on a disk backs, as of the last look
-        try:
-            self.file = os.open(f"/proc/{pid}/statm", os.O_RDONLY) if LINUX else -1
-        except OSError:
-            self.file = -1
 
     def read(self) -> tuple[int, int]:
         """Resident bytes, and the part of them that no file on a disk backs."""
@@ -82,10 +82,25 @@ class Memory:
                 return 0, 0
             return rss, rss
         try:
+            if self.file < 0:
+                self.file = os.open(f"/proc/{self.pid}/statm", os.O_RDONLY)
             _, resident, shared, *_ = os.pread(self.file, 128, 0).split()
         except (OSError, ValueError):
             return 0, 0
         return int(resident) * PAGE, (int(resident) - int(shared)) * PAGE + self.shared
+
+    def exact(self) -> tuple[int, int]:
+        """The same, with each shared page counted as its part of a page."""
+        sizes: dict[str, int] = {}
+        try:
+            with open(f"/proc/{self.pid}/smaps_rollup") as file:
+                for line in file:
+                    name, _, rest = line.partition(":")
+                    if name.startswith("Pss"):
+                        sizes[name] = int(rest.split()[0]) * 1024
+        except (OSError, ValueError):
+            return self.read()
+        return sizes.get("Pss", 0), sizes.get("Pss_Anon", 0) + sizes.get("Pss_Shmem", 0)
 
     def close(self) -> None:
         """The process is gone."""
@@ -122,20 +137,32 @@ def cpu(pid: int) -> float:
 class Tree:
     """What the worker's processes use."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
         self.processes: dict[int, Memory] = {}
-        self.reaped_cpu = 0.0
+        self.reaped_cpu = self.lost_cpu = self.last_cpu = 0.0
         self.now = self.peak = self.peak_anonymous = self.most = 0
         self.samples = 0
+        self.exact_next = 0.0
 
     def sample(self) -> int:
-        """Look once; returns the bytes that count against the limit: those that no file on a disk backs."""
+        """Look once; returns the bytes that count against the limit: those that no file on a disk backs.
+
+        Pages that processes share are counted once for each at first. Where that would make a new peak, or break
+        the limit, they are counted once in all, which costs more.
+        """
         if self.samples % TREE_EVERY == 0:
             self.refresh()
         self.samples += 1
         sizes = [process.read() for process in self.processes.values()]
-        self.now = sum(resident for resident, _ in sizes)
-        anonymous = sum(own for _, own in sizes)
+        resident, anonymous = sum(size for size, _ in sizes), sum(own for _, own in sizes)
+        if len(sizes) > 1 and anonymous > min(self.peak_anonymous, self.limit):
+            if anonymous <= self.limit and time.monotonic() < self.exact_next:
+                return anonymous
+            self.exact_next = time.monotonic() + EXACT_EVERY_SECONDS
+            exact = [process.exact() for process in self.processes.values()]
+            resident, anonymous = sum(size for size, _ in exact), sum(own for _, own in exact)
+        self.now = resident
         self.peak = max(self.peak, self.now)
         self.peak_anonymous = max(self.peak_anonymous, anonymous)
         return anonymous
@@ -149,13 +176,22 @@ class Tree:
             process = self.processes.get(pid) or self.processes.setdefault(pid, Memory(pid))
             process.shared = shared_anonymous(pid) if LINUX else 0
         self.most = max(self.most, len(pids))
+        if self.most > 1:
+            self.cpu_seconds()  # a child may be gone before anybody asks
+
+    def cpu_seconds(self) -> float:
+        """CPU seconds so far; a process that ends without anybody waiting for it takes none of them away."""
+        known = self.reaped_cpu + sum(cpu(pid) for pid in self.processes)
+        self.lost_cpu = max(self.lost_cpu, self.last_cpu - known)
+        self.last_cpu = known + self.lost_cpu
+        return self.last_cpu
 
     def reading(self) -> dict[str, Any]:
         """All the figures, fresh."""
         self.refresh()
         self.sample()
         return {
-            "cpu_seconds": self.reaped_cpu + sum(cpu(pid) for pid in self.processes),
+            "cpu_seconds": self.cpu_seconds(),
             "memory_bytes": self.now,
             "peak_memory_bytes": self.peak,
             "peak_anonymous_bytes": self.peak_anonymous,
@@ -200,7 +236,7 @@ class Keeper:
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self.spec = spec
-        self.tree = Tree()
+        self.tree = Tree(spec["memory_bytes"])
         self.status: int | None = None
         self.peak_of_worker = 0
         self.out_of_memory = False
@@ -212,6 +248,7 @@ class Keeper:
         self.log = Log(read_end)
         self.worker = start(spec, write_end)
         os.close(write_end)
+        say({"event": "started", "pid": self.worker})
 
     def run(self) -> None:
         """Watch until told to close, or until the judge is gone."""
@@ -276,19 +313,15 @@ class Keeper:
 
     def end_tree(self) -> None:
         """Stop everything first, so that nothing can fork while it is being ended, then end it."""
-        for sign in (signal.SIGSTOP, signal.SIGKILL):
-            for _ in range(50):
-                pids = descendants()
-                for pid in pids:
-                    with contextlib.suppress(ProcessLookupError, PermissionError):
-                        os.kill(pid, sign)
-                if sign == signal.SIGSTOP and descendants() == pids:
-                    break
-                if sign == signal.SIGKILL:
-                    time.sleep(0.005)
-                    self.reap()
-                    if not descendants():
-                        return
+        until = time.monotonic() + END_SECONDS
+        stopped: list[int] = []
+        while (pids := descendants()) != stopped and time.monotonic() < until:
+            signal_all(pids, signal.SIGSTOP)
+            stopped = pids
+        while (pids := descendants()) and time.monotonic() < until:
+            signal_all(pids, signal.SIGKILL)
+            time.sleep(0.005)
+            self.reap()
 
     def finish(self) -> None:
         """End what is left, remove the folders, say how it went."""
@@ -317,6 +350,13 @@ class Keeper:
         )
 
 
+def signal_all(pids: list[int], number: signal.Signals) -> None:
+    """Signal these processes; some may be gone."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
 def say(message: dict[str, Any]) -> None:
     """Tell the judge, if it still listens."""
     data = json.dumps(message).encode() + b"\n"
@@ -333,6 +373,7 @@ def start(spec: dict[str, Any], log: int) -> int:
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_NOFILE, FILES)
         if LINUX:
             os.sched_setaffinity(0, spec["cpus"])
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -358,6 +399,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)  # the judge decides; its end ends us
     if LINUX:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (FILES[1], FILES[1]))  # one file for each process of the tree
     order = b""
     while not order.endswith(b"\n"):
         data = os.read(0, 1)

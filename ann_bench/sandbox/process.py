@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +25,15 @@ import psutil
 
 from ann_bench.errors import StorageError
 from ann_bench.sandbox import keeper
-from ann_bench.sandbox.base import Exit, Reading, WorkerSpec
+from ann_bench.sandbox.base import Exit, Reading, SandboxLost, WorkerSpec
 from ann_bench.wire import Channel, WireClosed, WireTimeout
 from ann_bench.workload import Limits
 
 START_SECONDS = 120.0
+
+#: The keeper answers at once; a machine that is busy beyond measure may need this long.
+ANSWER_SECONDS = 20.0
+STRAY_SECONDS = 5.0
 
 #: Temporary folders are called this, then the process id of the judge, then something random.
 PREFIX = "ann-bench-"
@@ -62,36 +65,47 @@ class ProcessSession:
 
     def __init__(self, spec: WorkerSpec) -> None:
         ram = Path("/dev/shm")  # noqa: S108  a folder of our own is made in it
-        _sweep((ram, Path(tempfile.gettempdir())))
         self._scratch = _folder(None)
         try:
             self._exchange = _folder(ram if os.access(ram, os.W_OK) else None)
         except StorageError:
             shutil.rmtree(self._scratch, ignore_errors=True)
             raise
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        address = self._exchange / "wire"
-        self._listener.bind(str(address))
-        self._listener.listen(1)
         self._channel: Channel | None = None
         self._connection: socket.socket | None = None
-        self._ended = False
+        self._messages: list[dict[str, Any]] = []
         self._pending = b""
-        self._keeper = subprocess.Popen(
-            [sys.executable, "-I", keeper.__file__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
-        order = {
-            "argv": [sys.executable, "-c", _BOOT, str(_root()), str(address)],
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._listener.bind(str(self._exchange / "wire"))
+            self._listener.listen(1)
+            self._keeper = subprocess.Popen(
+                [sys.executable, "-I", keeper.__file__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._remove()
+            raise StorageError(f"{self._exchange}: no worker can be started there ({error.strerror})") from error
+        self._tell(json.dumps(self._order(spec)))
+        try:
+            self._worker = int(self._hear("started")["pid"])
+        except SandboxLost:
+            self._keeper.kill()
+            self._shut()
+            raise StorageError("the keeper of the process sandbox does not start; is this Python whole?") from None
+
+    def _order(self, spec: WorkerSpec) -> dict[str, Any]:
+        """What the keeper is to do."""
+        return {
+            "argv": [sys.executable, "-c", _BOOT, str(_root()), str(self._exchange / "wire")],
             "cpus": _cpus()[: spec.limits.cpus],
             "memory_bytes": spec.limits.memory_bytes,
             "environment": _environment(self._scratch, spec.limits.cpus),
             "cwd": str(self._scratch),
             "remove": [str(self._scratch), str(self._exchange)],
         }
-        self._tell(json.dumps(order))
 
     @property
     def exchange(self) -> Path:
@@ -113,8 +127,7 @@ class ProcessSession:
         """What has been used so far, as the keeper sees it."""
         self._tell("reading")
         reading = self._hear("reading")
-        del reading["event"]
-        return Reading(**reading)
+        return Reading(**{name: value for name, value in reading.items() if name != "event"})
 
     def log(self) -> str:
         """What has been printed so far."""
@@ -126,23 +139,34 @@ class ProcessSession:
         self._tell("kill")
 
     def close(self, grace: float = 2.0) -> Exit:
-        """Wait, kill what is left, remove the folders."""
+        """Wait, kill what is left, remove the folders; where the keeper is silent, do its work."""
         if self._channel is not None:
             self._channel.close()
-        self._listener.close()
         self._tell(f"close {grace}")
         try:
-            end = self._hear("closed")
-            del end["event"]
-            return Exit(**{**end, "reading": Reading(**end["reading"])})
+            end = self._hear("closed", grace + ANSWER_SECONDS)
+        except SandboxLost:
+            self._keeper.kill()
+            _end_strays(self._worker, self._scratch)
+            return _LOST
         finally:
-            for pipe in (self._keeper.stdin, self._keeper.stdout):
-                if pipe is not None:
-                    with contextlib.suppress(BrokenPipeError):
-                        pipe.close()
-            self._keeper.wait()
-            for folder in (self._exchange, self._scratch):
-                shutil.rmtree(folder, ignore_errors=True)
+            self._shut()
+        del end["event"]
+        return Exit(**{**end, "reading": Reading(**end["reading"])})
+
+    def _shut(self) -> None:
+        """Close every pipe and socket, and remove the folders."""
+        for pipe in (self._keeper.stdin, self._keeper.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+        self._keeper.wait()
+        self._remove()
+
+    def _remove(self) -> None:
+        self._listener.close()
+        for folder in (self._exchange, self._scratch):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _accept(self) -> Channel:
         wake = self._output().fileno()
@@ -163,47 +187,59 @@ class ProcessSession:
             pipe.write(line.encode() + b"\n")
             pipe.flush()
 
-    def _hear(self, what: str) -> dict[str, Any]:
-        """The keeper's next `reading`, `log` or `closed`; remembers an `exit` that comes before it."""
-        until = time.monotonic() + START_SECONDS
+    def _hear(self, what: str, seconds: float | None = None) -> dict[str, Any]:
+        """The keeper's next message of this kind; SandboxLost where it does not come in time."""
+        until = time.monotonic() + (ANSWER_SECONDS if seconds is None else seconds)
         while True:
-            while b"\n" not in self._pending:
-                ready, _, _ = select.select([self._output()], [], [], max(0.0, until - time.monotonic()))
-                data = os.read(self._output().fileno(), 65536) if ready else b""
-                if not data:
-                    return _lost(what)
-                self._pending += data
-            line, _, self._pending = self._pending.partition(b"\n")
-            message: dict[str, Any] = json.loads(line)
-            if message["event"] == what:
-                return message
-            if message.get("event") == "exit" and self._connection is not None and not self._ended:
-                self._ended = True
-                with contextlib.suppress(OSError):
-                    self._connection.shutdown(socket.SHUT_RDWR)
+            for message in self._messages:
+                if message["event"] == what:
+                    self._messages.remove(message)
+                    return message
+            ready, _, _ = select.select([self._output()], [], [], max(0.0, until - time.monotonic()))
+            data = os.read(self._output().fileno(), 65536) if ready else b""
+            if not data:
+                raise SandboxLost
+            *lines, self._pending = (self._pending + data).split(b"\n")
+            for message in map(json.loads, lines):
+                self._messages.append(message)
+                if message["event"] == "exit" and self._connection is not None:
+                    # a child of the worker may hold the socket open: whoever reads from it is to see its end
+                    with contextlib.suppress(OSError):
+                        self._connection.shutdown(socket.SHUT_RDWR)
 
 
-def _lost(what: str) -> dict[str, Any]:
-    """What to report when the keeper itself was killed, by a hand or by the kernel."""
-    reading = {
-        "cpu_seconds": 0.0,
-        "memory_bytes": 0,
-        "peak_memory_bytes": 0,
-        "peak_anonymous_bytes": 0,
-        "processes": 0,
-    }
-    if what == "reading":
-        return {"event": "reading", **reading}
-    return {
-        "event": "closed",
-        "code": None,
-        "signal": int(signal.SIGKILL),
-        "out_of_memory": False,
-        "killed": False,
-        "left_behind": 0,
-        "log": "the keeper of the process sandbox was killed",
-        "reading": reading,
-    }
+#: How it ends where the keeper was silenced: nothing is known of it.
+_LOST = Exit(
+    code=None,
+    signal=int(signal.SIGKILL),
+    out_of_memory=False,
+    killed=True,
+    left_behind=0,
+    log="the keeper of the process sandbox was silenced or ended",
+    reading=Reading(0.0, 0, 0, 0, 0),
+)
+
+
+def _end_strays(worker: int, scratch: Path) -> None:
+    """End what a keeper that is gone has left: the worker's session, and whatever has its scratch folder as home."""
+    until = time.monotonic() + STRAY_SECONDS
+    while time.monotonic() < until:
+        strays = [process for process in psutil.process_iter() if _is_stray(process, worker, scratch)]
+        if not strays:
+            return
+        for process in strays:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        time.sleep(0.02)
+
+
+def _is_stray(process: psutil.Process, worker: int, scratch: Path) -> bool:
+    try:
+        if process.pid == os.getpid() or process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        return os.getsid(process.pid) == worker or process.environ().get("HOME") == str(scratch)
+    except (psutil.Error, OSError):
+        return False
 
 
 _BOOT = (
@@ -224,18 +260,15 @@ def _folder(parent: Path | None) -> Path:
         raise StorageError(f"{where}: no temporary folder can be made ({error.strerror}); free some space") from error
 
 
-def _sweep(parents: Sequence[Path]) -> None:
-    """Remove folders whose judge is gone: somebody killed it and its keeper at once."""
-    for folder in (folder for parent in parents for folder in parent.glob(f"{PREFIX}*")):
-        number = folder.name.removeprefix(PREFIX).partition("-")[0]
-        if number.isdigit() and not psutil.pid_exists(int(number)):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
 def _cpus() -> list[int]:
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
+    """The CPUs that this process may use, fewer where its container has a quota."""
+    if not hasattr(os, "sched_getaffinity"):
+        return list(range(os.cpu_count() or 1))
+    cpus = sorted(os.sched_getaffinity(0))
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+        cpus = cpus[: max(1, int(quota) // int(period))]
+    return cpus
 
 
 def _memory() -> int:

@@ -46,9 +46,9 @@ def _answer(channel: Channel, worker: _Worker, message: Message) -> None:
             return
         work = _TIMED[message["type"]](worker, message)
         channel.send({"type": "ready", "seq": seq})
-        channel.receive()  # go
+        go = channel.receive()
         work()
-        channel.send({"type": "done", "seq": seq})
+        channel.send({"type": "done", "seq": seq, "token": go["token"]})
     except WireClosed:
         raise
     except InvalidAnswer as error:

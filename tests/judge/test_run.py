@@ -51,7 +51,6 @@ def test_the_whole_pipeline(place: Bench, exact: Path, capsys: pytest.CaptureFix
         assert row.qps_low <= row.qps <= row.qps_high <= row.qps_best * 1.0001
         assert row.build_seconds > 0
         assert row.peak_memory_bytes > 10 * 2**20
-        assert bundle.usage.cpu_inside_seconds + bundle.usage.cpu_outside_seconds > 0
         assert bundle.provenance["machine"]["cpu_model"]
     plots = sorted(path.name for path in (place.folder / "plots").iterdir())
     assert plots == ["filtered-tiny.png", "filtered-tiny.svg"]

@@ -84,8 +84,9 @@ def test_a_stream_needs_no_other_runner(tmp_path: Path) -> None:
     assert bundle.outcome.status is Status.OK, bundle.outcome
     assert bundle.counts == (40, 40, 25, 40)
     assert bundle.seconds.shape == (1, 1, 4)
-    assert [step.kind for step in bundle.steps] == ["setup", "insert", "insert", "delete", "replace", "insert"]
-    assert [step.operation for step in bundle.steps] == [-1, 0, 2, 3, 5, 7]
+    steps = [(step.kind, step.operation) for step in bundle.steps]
+    assert steps[:3] == [("create", -1), ("setup", -1), ("set", -1)]
+    assert steps[3:] == [("insert", 0), ("insert", 2), ("delete", 3), ("replace", 5), ("insert", 7)]
     assert figures(bundle).recall == 1.0
     assert len(set(bundle.truths)) == 4
 

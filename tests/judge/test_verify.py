@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ann_bench.cli import main
-from ann_bench.results.model import Bundle
+from ann_bench.results.model import Bundle, Outcome, Status
 from ann_bench.results.store import Store
 from tests.support import Bench, bench, tiny_dataset, write_entry
 
@@ -84,6 +84,33 @@ def test_a_time_without_answers_is_named(place: Bench, capsys: pytest.CaptureFix
 def test_no_time_at_all_is_named(place: Bench) -> None:
     forged(place, seconds=np.zeros_like(place.bundle().seconds))
     assert verify(place) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"counts": (4000,)}, "counts of queries"),
+        ({"seconds": np.ones((1, 1, 1)), "answer_of": np.zeros((1, 1, 1), np.int32)}, "builds, runs and searches"),
+        ({"answers": (np.zeros((40, 9), np.int32),)}, "(queries, k)"),
+    ],
+)
+def test_what_does_not_fit_the_identity_is_named(
+    place: Bench, changes: dict, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forged(place, **changes)
+    assert verify(place) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_a_status_that_hides_invalid_ids_is_named(place: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    body = (
+        "def query(self, queries, k, tags=None):\n    return np.repeat(self.exact(queries, k, tags)[:, :1], k, axis=1)"
+    )
+    assert place.run(write_entry(place.folder / "copies", body), "--runs", "1") == 1
+    (bundle,) = (b for b in place.bundles() if b.outcome.status is Status.INVALID_ANSWER)
+    Store(place.results).write(replace(bundle, outcome=Outcome(Status.OK)))
+    assert verify(place) == 1
+    assert "invalid ids" in capsys.readouterr().err
 
 
 def test_other_data_is_said(place: Bench, capsys: pytest.CaptureFixture[str]) -> None:
