@@ -12,22 +12,19 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 
 Floats = npt.NDArray[np.float64]
 
-#: The recall that a result must reach to be ranked; every picture shows it.
-BOUND = 0.9
-
 #: In the order in which they are wanted; one that has no room beside an earlier one is left out.
 _TICKS = (1.0, 0.9, 0.99, 0.95, 0.5, 0.999, 0.8, 0.0, 0.98, 0.7, 0.6, 0.3, 0.4, 0.2, 0.1, 0.97, 0.85, 0.96, 0.94,
           0.92, 0.995, 0.998, 0.88, 0.93, 0.91, 0.86, 0.84, 0.82)  # fmt: skip
 
 
-def scale_recall(axes: Axes, lowest: float) -> None:
+def scale_recall(axes: Axes, lowest: float, bound: float | None) -> None:
     """Give the x axis a scale on which the recalls from `lowest` to 1 can be told apart.
 
     From 0.8 on it is linear. Where there are lower ones, or none below 0.98, distances shrink with the distance
     from perfect recall: x = -log10(1 + e - recall), with e = 0.01, or 0.001 near 1. Then 0.9 to 1 takes half of
-    the width or more, 1 itself can be drawn, and the bound of 0.9 is always in sight.
+    the width or more, and 1 itself can be drawn. The track's bound is always in sight.
     """
-    left = min(lowest, BOUND - 0.01)
+    left = min(lowest, 0.99 if bound is None else bound - 0.01)
     if 0.8 <= lowest < 0.98:
         margin = 0.03 * (1 - left)
         axes.set_xlim(left - margin, 1 + margin)

@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.textpath import TextPath
 
 from ann_bench.errors import unknown
-from ann_bench.report.axes import BOUND, scale_rate, scale_recall, spread
+from ann_bench.report.axes import scale_rate, scale_recall, spread
+from ann_bench.report.bound import least_recall
 from ann_bench.report.caption import caption, title
 from ann_bench.report.palette import Style, styles
 from ann_bench.report.pareto import Picture, front, pictures
@@ -88,13 +89,13 @@ def _bytes(figure: Figure, form: str) -> bytes:
 def _frame(figure: Figure, picture: Picture) -> Axes:
     """Empty axes with room for the labels at the right and for the caption below."""
     lines = textwrap.wrap(caption(picture), width=_CAPTION_COLUMNS, break_on_hyphens=False)
-    points = picture.points
+    points, bound = picture.points, least_recall(picture.points[0].track)
     rates = [rate for one in points for rate in (one.qps, one.qps_low, one.qps_high) if rate > 0]
     numbers, names = 0.065 * len(f"{max(rates):,.0f}"), max(_width(name) for name in picture.algorithms)
     left, right = (0.4 + numbers) / _WIDTH, 1 - (0.42 + names) / _WIDTH
     bottom, top = (0.60 + 0.135 * len(lines)) / _HEIGHT, 1 - 0.52 / _HEIGHT
     axes = figure.add_axes((left, bottom, right - left, top - bottom))
-    scale_recall(axes, min(_low(one.recall_low, one.recall) for one in points))
+    scale_recall(axes, min(_low(one.recall_low, one.recall) for one in points), bound)
     scale_rate(axes, min(rates), max(rates))
     head = {"fontsize": _TEXT + 2, "weight": "bold", "va": "center", "parse_math": False}
     figure.text(0.02, 1 - 0.22 / _HEIGHT, title(picture), head)
@@ -107,12 +108,18 @@ def _frame(figure: Figure, picture: Picture) -> Axes:
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    axes.axvline(BOUND, color="#666666", linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+    if bound is not None:
+        _bound(axes, bound)
+    return axes
+
+
+def _bound(axes: Axes, bound: float) -> None:
+    """The line that a result must reach to be ranked."""
+    axes.axvline(bound, color="#666666", linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     axes.annotate(
-        f"recall {BOUND:g}", (BOUND, 1), xycoords=("data", "axes fraction"), xytext=(0, 2), textcoords="offset points",
+        f"recall {bound:g}", (bound, 1), xycoords=("data", "axes fraction"), xytext=(0, 2), textcoords="offset points",
         ha="center", va="bottom", fontsize=_SMALL, color="#666666",
     )  # fmt: skip
-    return axes
 
 
 def _algorithm(axes: Axes, points: Sequence[Figures], style: Style) -> None:

@@ -14,18 +14,15 @@ from rich.text import Text
 from ann_bench.report import format as show
 from ann_bench.results.figures import Figures
 
-#: The recall that a result must reach to be ranked by its speed.
-RECALL_BOUND = 0.90
-
 #: Below this many columns intervals are written in short, and a status stands in the place of the speed.
 WIDE = 100
 
 
-def results_table(figures: Iterable[Figures], k: int, bound: float | None = RECALL_BOUND) -> RenderableType:
+def results_table(figures: Iterable[Figures], k: int, bound: float | None) -> RenderableType:
     """Every result, then the reasons of what failed, then notes, then the best result of each algorithm.
 
     `k` is named in the head. The best of an algorithm is its largest QPS among the `ok` results with recall >=
-    `bound`; without a bound there is no such table. The answer is for `rich.console.Console.print`.
+    `bound` (that of the track); without a bound there is no such table. The answer is for `rich.console.Console.print`.
     """
     return _Results(sorted(figures, key=_order), k, bound)
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
 from ann_bench.errors import StorageError, UsageError
@@ -22,6 +23,7 @@ from ann_bench.report.pareto import Picture, front, pictures
 from ann_bench.report.plot import draw, plot
 from ann_bench.results.figures import Figures, figures
 from ann_bench.results.model import Bundle, Status, Usage
+from ann_bench.tracks import find_track
 from tests.report import scenes
 from tests.results import made
 
@@ -66,6 +68,33 @@ def test_all_points_and_the_bound_are_in_sight(scene: str) -> None:
         assert point.recall_high <= right
         assert bottom < point.qps_low
         assert point.qps_high < top
+
+
+def bounds_in(figure: Figure) -> list[str]:
+    (axes,) = figure.axes
+    return [text.get_text() for text in axes.texts if text.get_text().startswith("recall ")]
+
+
+@pytest.mark.parametrize("bound", [0.5, 0.95, 0.99, None])
+@pytest.mark.parametrize("scene", SCENES)
+def test_the_bound_is_that_of_the_track(monkeypatch: pytest.MonkeyPatch, scene: str, bound: float | None) -> None:
+    score = dataclasses.replace(find_track("filtered").score, least_recall=bound)
+    track = dataclasses.replace(find_track("filtered"), score=score)
+    monkeypatch.setattr("ann_bench.report.bound.find_track", lambda name: {"filtered": track}[name])
+    found = picture(getattr(scenes, scene)())
+    figure = draw(found)
+    assert bounds_in(figure) == ([] if bound is None else [f"recall {bound:g}"])
+    (left, right) = figure.axes[0].get_xlim()
+    assert left < min([*(one.recall_low for one in found.points), bound or 1.0])
+    assert right > 1
+
+
+@pytest.mark.parametrize("recall", [0.4, 0.93, 1.0])
+def test_a_track_that_nobody_here_knows_has_no_bound(recall: float) -> None:
+    figure = draw(picture([made.bundle(recall, track="no such track")]))
+    assert bounds_in(figure) == []
+    figure.canvas.draw()
+    assert bounds_in(draw(picture([made.bundle(recall)]))) == ["recall 0.9"]
 
 
 def test_many_and_odd_names() -> None:
