@@ -233,6 +233,10 @@ class _Download:
 
 
 def _header(reply: Reply) -> bytes:
+    if reply.status == 416:
+        raise Again(f"the server has no header of {HEADER} bytes")
+    if reply.start:
+        raise Again("the server sent another part than asked for")
     header = b""
     while len(header) < HEADER:
         block = reply.read(HEADER - len(header))

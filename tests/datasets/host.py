@@ -25,10 +25,13 @@ class Host:
     cuts: list[int] = field(default_factory=list)  # bytes of the body after which the connection closes, one a request
     stalls: list[int] = field(default_factory=list)  # the same, but the connection stays open and silent
     lie: int = 0  # added to Content-Length
+    modified: str | None = None  # Last-Modified; left out of replies with a part, as RFC 9110, 15.3.7 allows
+    shift: int = 0  # a part begins that many bytes from where it was asked for, and says so
     chunked: bool = False
     ignore_if_range: bool = False
     after: Callable[[Host], None] = lambda host: None
     asked: list[str] = field(default_factory=list)
+    conditions: list[str | None] = field(default_factory=list)  # the If-Range of each request
     served: int = 0
     port: int = 0
     stop: threading.Event = field(default_factory=threading.Event)
@@ -68,11 +71,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _body(self, host: Host, wanted: str | None) -> tuple[bytes | None, str | None]:
         condition = self.headers.get("If-Range")
-        fits = condition is None or condition == host.tag or host.ignore_if_range
+        host.conditions.append(condition)
+        fits = condition in (None, host.tag, host.modified) or host.ignore_if_range
         found = re.fullmatch(r"bytes=(\d+)-(\d*)", wanted or "")
         if not (found and host.ranges and fits):
             return host.content, None
-        start = int(found[1])
+        start = int(found[1]) + host.shift
         stop = min(int(found[2]) + 1 if found[2] else len(host.content), len(host.content))
         if start >= stop:
             return None, None
@@ -84,6 +88,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Range", content_range)
         if host.validators:
             self.send_header("ETag", host.tag)
+        if host.modified and not content_range:
+            self.send_header("Last-Modified", host.modified)
         if not host.chunked:
             self.send_header("Content-Length", str(len(body) + (0 if content_range else host.lie)))
         self.end_headers()

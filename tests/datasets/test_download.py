@@ -135,6 +135,47 @@ def test_a_file_that_changes_between_tries(tmp_path: Path, ignore_if_range: bool
     assert (tmp_path / "data.bin").read_bytes() == other
 
 
+def test_a_file_that_changes_where_only_the_host_can_tell(tmp_path: Path) -> None:
+    """A part need not repeat the date: the host must be asked for a part of the old file only, by If-Range."""
+    first, second = "Sat, 01 Aug 2026 10:00:00 GMT", "Sun, 02 Aug 2026 10:00:00 GMT"
+    other = CONTENT[::-1]
+
+    def change(host: Host) -> None:
+        host.content, host.modified = other, second
+
+    host = Host(CONTENT, cuts=[100_000], validators=False, modified=first, after=change)
+    with serving(host):
+        fetch(host, tmp_path / "data.bin")
+    assert (tmp_path / "data.bin").read_bytes() == other
+    assert host.asked == ["all", "bytes=100000-299999"]
+    assert host.conditions == [None, first]
+
+
+def test_a_file_that_did_not_change_goes_on_by_its_date(tmp_path: Path) -> None:
+    date = "Sat, 01 Aug 2026 10:00:00 GMT"
+    with serving(Host(CONTENT, cuts=[100_000], validators=False, modified=date)) as host:
+        fetch(host, tmp_path / "data.bin")
+        assert host.served == len(CONTENT)
+    assert (tmp_path / "data.bin").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(("shift", "requests"), [(-1000, 3), (1000, 3), (-99_999, 3), (-100_000, 2)])
+def test_a_part_that_begins_elsewhere_is_not_mixed_in(tmp_path: Path, shift: int, requests: int) -> None:
+    with serving(Host(CONTENT, cuts=[100_000], shift=shift)) as host:
+        fetch(host, tmp_path / "data.bin")
+        # a part from the very start is a start; any other makes the download begin again
+        assert host.asked == ["all", "bytes=100000-299999", "all"][:requests]
+    assert (tmp_path / "data.bin").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(("shift", "reason"), [(4, "another part than asked for"), (8, "no header of 8 bytes")])
+def test_a_header_that_begins_elsewhere_is_refused(tmp_path: Path, shift: int, reason: str) -> None:
+    content = struct.pack("<II", 100, 100) * 5001
+    with serving(Host(content, shift=shift)) as host, pytest.raises(DownloadError, match=f"{reason}, 3 times"):
+        fetch(host, tmp_path / "base.fbin", rows=10, dtype="float32")
+    assert not (tmp_path / "base.fbin").exists()
+
+
 def test_a_file_that_changes_its_length(tmp_path: Path) -> None:
     def change(host: Host) -> None:
         host.content = CONTENT[:50_000]
@@ -258,6 +299,8 @@ def test_a_prefix_of_a_file_that_is_no_array(tmp_path: Path) -> None:
         fetch(host, tmp_path / "base.fbin", rows=10, dtype="float32")
     with serving(Host(content)) as host, pytest.raises(DownloadError, match="has 100 rows, 101 are asked for"):
         fetch(host, tmp_path / "base.fbin", rows=101, dtype="float32")
+    with serving(Host(b"")) as host, pytest.raises(DownloadError, match="no header of 8 bytes"):
+        fetch(host, tmp_path / "base.fbin", rows=10, dtype="float32")
     with serving(Host(b"abc")) as host, pytest.raises(DownloadError, match="3 bytes of a header of 8"):
         fetch(host, tmp_path / "base.fbin", rows=10, dtype="float32")
 
