@@ -2,7 +2,10 @@
 
 import sys
 
-from ann_bench.cli import main
-
 if __name__ == "__main__":
-    sys.exit(main(["run", *sys.argv[1:]]))
+    try:
+        from ann_bench.cli import script
+    except KeyboardInterrupt:
+        sys.exit(130)
+    sys.argv.insert(1, "run")
+    script()

@@ -1,7 +1,5 @@
 """`python -m ann_bench` is `ann-bench`."""
 
-import sys
+from ann_bench.cli import script
 
-from ann_bench.cli import main
-
-sys.exit(main())
+script()

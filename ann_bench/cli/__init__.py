@@ -54,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _terminate)
     try:
         result: Any = commands.main(args=arguments, prog_name="ann-bench", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: nothing more to say
         return 1
@@ -67,23 +68,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _explain(error: BaseException) -> tuple[str, int]:
     """The line and the exit code for an error that a user can understand; any other goes on as it is."""
-    if isinstance(error, KeyboardInterrupt | click.exceptions.Abort):
+    if _interrupted(error):
         return "interrupted; what was finished is kept, the same command goes on from there", 130
     if isinstance(error, _Terminated):
         return "terminated; what was finished is kept, the same command goes on from there", 143
     if isinstance(error, click.ClickException):
-        return f"error: {_usage(error)}", 2
+        return _usage(error), 2
     if isinstance(error, AnnBenchError):
         return f"error: {error}", error.exit_code
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
-        return f"error: {error.filename or 'a file'}: {error.strerror}; make room and run it again", 1
+    if isinstance(error, OSError) and error.errno in (*_DISK, *_PLACE):
+        then = "; make room and run it again" if error.errno in _DISK else ""
+        return f"error: {error.filename or 'a file'}: {error.strerror}{then}", 1
     raise error
 
 
+#: What the machine refuses, as against what we do wrong.
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_PLACE = (errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.EIO, errno.ENAMETOOLONG)
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind it: some libraries turn it into an error of their own while they are imported."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt | click.exceptions.Abort):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def script() -> None:
+    """`ann-bench`, and `python run.py`, as a process: from here to the end, Ctrl-C is exit code 130."""
+    code = main()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to interrupt
+    sys.exit(code)
+
+
 def _usage(error: click.ClickException) -> str:
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return error.format_message()  # a group without a command: its help
     context = getattr(error, "ctx", None)
     where = f"; see `{context.command_path} --help`" if context else ""
-    return " ".join(error.format_message().split()).rstrip(".") + where
+    return "error: " + " ".join(error.format_message().split()).rstrip(".") + where
 
 
 def _terminate(number: int, frame: object) -> None:

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from ann_bench.cli._options import Bytes, Seconds, messages
 from ann_bench.cli._progress import bars
+from ann_bench.errors import StorageError, UsageError
 
 if TYPE_CHECKING:
     from ann_bench.judge.plan import Options, Plan
@@ -113,6 +114,7 @@ def _plan(request: Request, choice: Options, console: Console) -> Plan:
     from ann_bench.tracks import find_track
 
     track = find_track(request.track)
+    _refuse_without_a_home(request, home())
     sandbox = find_sandbox(request.sandbox)
     name = request.dataset or track.default_dataset
     manifest = find_manifest(name, track.name)
@@ -125,15 +127,25 @@ def _plan(request: Request, choice: Options, console: Console) -> Plan:
         return plan(common, entries)
 
 
+def _refuse_without_a_home(request: Request, folder: Path) -> None:
+    """What is not named on the command line comes from a checkout of the project."""
+    if not (folder / "algorithms").is_dir() and not (request.entry and request.dataset):
+        raise UsageError(
+            f"{folder} is no checkout of ann-bench, which holds entries and data sets: go to one, set ANN_BENCH_HOME "
+            "to it, or name both with --entry PATH and --dataset FILE"
+        )
+
+
 def _say_limits(limits: Any, wanted: Any, choice: Options, console: Console) -> None:
     """One line where the machine has less than the track gives."""
     cpus, memory = choice.cpus or wanted.cpus, choice.memory_bytes or wanted.memory_bytes
-    if limits.cpus < cpus or limits.memory_bytes < memory:
-        console.print(
-            f"limits cut to this machine: {limits.cpus} of {cpus} CPUs, "
-            f"{limits.memory_bytes / 2**30:.3g} of {memory / 2**30:.3g} GiB",
-            style="dim",
-        )
+    cut = []
+    if limits.cpus < cpus:
+        cut.append(f"{limits.cpus} of {cpus} CPUs")
+    if limits.memory_bytes < memory:
+        cut.append(f"{limits.memory_bytes / 2**30:.3g} of {memory / 2**30:.3g} GiB")
+    if cut:
+        console.print(f"limits cut to this machine: {', '.join(cut)}", style="dim")
 
 
 def _list(plan: Plan, store: Any, request: Request) -> int:
@@ -165,10 +177,22 @@ def _show(plan: Plan, tally: Tally, store: Any, request: Request, console: Conso
     from ann_bench.results.figures import figures
     from ann_bench.results.model import Bundle
 
-    mine = [b for b in store.scan() if isinstance(b, Bundle) and _place_of(b) == _place(plan)]
-    drawn = plot(mine, request.plots)
     rows = [figures(bundle) for bundle in tally.bundles]
-    code = 0 if tally.all_ok else 1
+    if not request.as_json:
+        screen = Console()
+        screen = screen if screen.is_terminal else Console(width=WIDTH)
+        screen.print(results_table(rows, plan.setting.k, plan.setting.track.score.least_recall))
+    failed = sum(not row.ok for row in rows)
+    if failed:
+        console.print(f"{failed} of {len(rows)} results are not ok: exit code 1", style="yellow")
+    mine = [b for b in store.scan() if isinstance(b, Bundle) and _place_of(b) == _place(plan)]
+    drawn: list[Path] = []
+    try:
+        drawn = plot(mine, request.plots)
+    except StorageError as error:
+        console.print(f"no plot: {error}", style="yellow")
+        failed += 1
+    console.print(f"results in {request.results}/; " + (f"plots: {', '.join(map(str, drawn))}" if drawn else "no plot"))
     if request.as_json:
         summary = {
             "track": plan.setting.track.name,
@@ -180,15 +204,7 @@ def _show(plan: Plan, tally: Tally, store: Any, request: Request, console: Conso
             "results": [{**row.row(), "detail": row.detail} for row in rows],
         }
         click.echo(json.dumps(summary, indent=2))
-        return code
-    screen = Console()
-    screen = screen if screen.is_terminal else Console(width=WIDTH)
-    screen.print(results_table(rows, plan.setting.k, plan.setting.track.score.least_recall))
-    failed = sum(not row.ok for row in rows)
-    if failed:
-        console.print(f"{failed} of {len(rows)} results are not ok: exit code 1", style="yellow")
-    console.print(f"results in {request.results}/; " + (f"plots: {', '.join(map(str, drawn))}" if drawn else "no plot"))
-    return code
+    return 1 if failed else 0
 
 
 def _place(plan: Plan) -> tuple[str, str]:

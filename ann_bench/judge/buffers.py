@@ -7,6 +7,7 @@ and reads and writes through the open file: nothing that is renamed, replaced or
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 from pathlib import Path
@@ -24,7 +25,8 @@ class Batch:
     """The files of one batch: inputs that stay empty until `fill`, and the place for the answers.
 
     Nothing of the queries is in the files until `fill` is called, just before the clock is read; every cell of the
-    answers holds UNANSWERED until the worker writes it.
+    answers holds UNANSWERED until the worker writes it. Making it raises StorageError where there is no room, WireError
+    where the worker has made the folder unusable.
     """
 
     def __init__(self, folder: Path, queries: Any, tags: Any, k: int) -> None:
@@ -38,7 +40,10 @@ class Batch:
             _write(self._files[self.answers.path], np.full(self.answers.shape, UNANSWERED, dtype=np.int64))
         except OSError as error:
             self.remove()
-            raise StorageError(f"{folder}: no room for a batch of queries ({error.strerror})") from error
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE):
+                place = f"{folder.parent}: no room for a batch of queries"
+                raise StorageError(f"{place} ({error.strerror}); free some and run again") from error
+            raise WireError(f"the shared folder was damaged ({error.strerror})") from error
 
     def fill(self) -> None:
         """Put the queries into their files."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections.abc import Callable
@@ -64,6 +65,7 @@ class Driver:
 
     def start(self, entry: Entry, build: dict[str, Any]) -> Window:
         """Wait for the worker's call and let it make the entry's object."""
+        limit = min(START_SECONDS, max(SHORT_SECONDS / 2, self.limits.build_seconds))
         hello = self._guard("its start", lambda: self.session.channel.receive(START_SECONDS))
         if hello.get("type") != "hello" or hello.get("protocol") != PROTOCOL:
             self._broken(f"the worker speaks another protocol: {str(hello)[:80]}")
@@ -71,7 +73,7 @@ class Driver:
         common = {"metric": data.metric, "dim": data.dim, "dtype": data.dtype, "threads": self.limits.cpus}
         folder = self.session.inside(str(entry.folder))
         message = {"type": "create", "entry": folder, "class": entry.config.class_, "common": common, "build": build}
-        return self._watched(message, "its import and constructor", START_SECONDS)
+        return self._watched(message, "its import and constructor", limit)
 
     def set_query_arguments(self, arguments: dict[str, Any]) -> Window:
         """Hand over one query config: a short call, no place to build in."""
@@ -80,10 +82,13 @@ class Driver:
 
     def stats(self) -> dict[str, Any]:
         """The entry's own counters."""
-        stats = self._ask({"type": "stats"}, "stats()", SHORT_SECONDS).get("stats")
+        limit = min(SHORT_SECONDS, self.limits.operation_seconds)
+        stats = self._ask({"type": "stats"}, "stats()", limit).get("stats")
         if not isinstance(stats, dict):
             self._broken(f"sent stats that are none: {str(stats)[:80]}")
-        return stats
+        # JSON may hold half of a character, which no file takes
+        clean: dict[str, Any] = json.loads(json.dumps(stats, ensure_ascii=False).encode("utf-8", "replace"))
+        return clean
 
     def change(self, operation: Operation) -> Window:
         """Build, insert, delete or replace."""
@@ -109,7 +114,7 @@ class Driver:
         data = self.dataset.queries
         queries = data.vectors.open()[: operation.queries][order]
         tags = data.tags.open()[: operation.queries][order] if operation.filtered and data.tags else None
-        batch = Batch(self.session.exchange, queries, tags, operation.k)
+        batch = self._guard("query()", lambda: Batch(self.session.exchange, queries, tags, operation.k))
         try:
             message = {
                 "type": "search",

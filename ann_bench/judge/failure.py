@@ -10,6 +10,9 @@ from ann_bench.sandbox import Exit
 #: Lines of the entry's log that an outcome keeps.
 LOG_LINES = 20
 
+#: Characters of a detail that are kept: it is to be one line.
+DETAIL_CHARACTERS = 300
+
 
 class EntryFailure(Exception):
     """The entry failed; `over` says whether its worker is of no more use."""
@@ -17,7 +20,7 @@ class EntryFailure(Exception):
     def __init__(self, status: Status, detail: str, *, over: bool = True) -> None:
         super().__init__(detail)
         self.status = status
-        self.detail = "".join(c if c.isprintable() else " " for c in detail)
+        self.detail = "".join(c if c.isprintable() else " " for c in detail)[:DETAIL_CHARACTERS]
         self.over = over
 
 

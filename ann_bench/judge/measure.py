@@ -108,12 +108,22 @@ class _Build:
             record.steps.append(_step(self.build, "set", driver.set_query_arguments(record.config.query)))
             for run in range(self.setting.runs):
                 self._run(run, driver, record)
-            record.stats = driver.stats()
         except EntryFailure as failure:
             usable = not failure.over
             record.outcome = outcome_of(failure, driver.log())
+        else:
+            usable = self._stats(driver, record)
         record.usages.append(driver.usage())
         return usable
+
+    def _stats(self, driver: Driver, record: Record) -> bool:
+        """The entry's own counters; what goes wrong with them takes nothing from what was measured."""
+        try:
+            record.stats = driver.stats()
+        except EntryFailure as failure:
+            record.stats = {"error": failure.detail}
+            return not failure.over
+        return True
 
     def _run(self, run: int, driver: Driver, record: Record) -> None:
         """All the operations after the first build, once."""

@@ -51,6 +51,8 @@ def execute(plan: Plan, store: Store, *, force: bool = False, progress: Progress
         log.info("%d of %d results were there already; --force measures them again", tally.found, total)
     if any(todo.values()):
         questions = ask_all(plan.setting.dataset, plan.setting.workload, progress)
+        if not any((truth.ids >= 0).any() for truth in questions.truths):
+            log.warning("no query of this set has any answer: there is no recall to measure")
         for job in plan.jobs:
             if todo[job.entry.name]:
                 with measuring(store.folder):
@@ -86,19 +88,22 @@ def _one_job(plan: Plan, job: Job, configs: Sequence[Config], questions: Questio
         nonlocal made
         store.write(bundle)
         made += 1
-        _tell(job, bundle)
+        if not job.refusal:
+            _tell(job, bundle)
 
+    if job.refusal:
+        log.warning("%s: %s (%s)", job.entry.name, job.refusal.status.value, job.refusal.detail)
     (refuse if job.refusal else measure)(plan.setting, job, configs, questions, keep)
     return made
 
 
 def _tell(job: Job, bundle: Bundle) -> None:
-    query = " ".join(f"{name}={value}" for name, value in bundle.identity["query"].items())
+    name = " ".join([job.entry.name, *(f"{key}={value}" for key, value in bundle.identity["query"].items())])
     if bundle.outcome.status is not Status.OK:
-        log.warning("%s %s: %s (%s)", job.entry.name, query, bundle.outcome.status.value, bundle.outcome.detail)
+        log.warning("%s: %s (%s)", name, bundle.outcome.status.value, bundle.outcome.detail)
         return
     shown = figures(bundle)
-    log.info("%s %s: recall %.4f, %s QPS", job.entry.name, query, shown.recall, f"{shown.qps:,.0f}")
+    log.info("%s: recall %.4f, %s QPS", name, shown.recall, f"{shown.qps:,.0f}")
 
 
 @contextmanager

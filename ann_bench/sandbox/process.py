@@ -87,7 +87,9 @@ class ProcessSession:
             )
         except OSError as error:
             self._remove()
-            raise StorageError(f"{self._exchange}: no worker can be started there ({error.strerror})") from error
+            raise StorageError(
+                f"{self._exchange}: no worker can be started there ({error.strerror or error})"
+            ) from error
         self._tell(json.dumps(self._order(spec)))
         try:
             self._worker = int(self._hear("started")["pid"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import platform
 import sys
 import traceback
@@ -86,7 +87,7 @@ class _Worker:
     def stats(self, message: Message) -> Message:
         """The entry's own counters, if they fit in a message."""
         stats = {str(k): _plain(v) for k, v in dict(self.entry.stats()).items()}
-        return {"stats": stats if len(str(stats)) < MESSAGE_CAP // 2 else {"error": "too large"}}
+        return {"stats": stats if len(json.dumps(stats)) < MESSAGE_CAP // 2 else {"error": "too large"}}
 
     def build(self, message: Message) -> Work:
         """`fit` on all the rows."""

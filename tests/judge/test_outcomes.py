@@ -153,11 +153,14 @@ def test_done_before_go_breaks_the_rules(place: Bench) -> None:
     def set_query_arguments(self, **query):
         import threading
         def early():
-            time.sleep(0.02)
-            for seq in range(4, 8):
-                say(type='done', seq=seq, token='')
+            for _ in range(300):
+                say(type='done', seq=6, token='')
+                time.sleep(0.001)
         threading.Thread(target=early).start()
-        time.sleep(0.01)
+
+    def query(self, queries, k, tags=None):
+        time.sleep(0.1)
+        return self.exact(queries, k, tags)
     """
     entry = write_entry(place.folder / "mine", body, start=SAYS_DONE)
     assert place.run(entry, "--runs", "1") == 1

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from ann_bench.cli import main
+from ann_bench.datasets.formats import write_spmat, write_truth
 from ann_bench.results.figures import figures
 from ann_bench.results.model import Status
 from tests.support import Bench, bench, processes_with, temporary_folders, tiny_dataset, write_entry
@@ -78,10 +80,21 @@ def test_force_measures_again(place: Bench, exact: Path) -> None:
     assert all(again[key] != dates[key] for key in dates)
 
 
-@pytest.mark.parametrize("change", ["code", "data", "runs", "memory"])
-def test_whatever_changes_is_another_configuration(place: Bench, exact: Path, change: str) -> None:
+@pytest.mark.parametrize("change", ["code", "data", "tags", "runs", "memory", "timeout", "packages", "machine"])
+def test_whatever_changes_is_another_configuration(
+    place: Bench, exact: Path, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place.run(exact)
     options: list[str] = []
+    if change == "tags":
+        wanted = csr_matrix((np.arange(240).reshape(40, 6) % 7 == 0).astype(np.float32))
+        write_spmat(place.folder / "data" / "queries.tags.spmat", wanted)
+    if change == "timeout":
+        options = ["--timeout", "100s"]
+    if change == "packages":
+        monkeypatch.setattr("ann_bench.judge.plan._leaned_on", lambda: {"numpy": "99"})
+    if change == "machine":
+        monkeypatch.setattr("ann_bench.judge.plan.machine", lambda: {"cpu_model": "abacus"})
     if change == "code":
         (exact / "wrapper.py").write_text((exact / "wrapper.py").read_text() + "\n# faster\n")
     if change == "data":
@@ -92,6 +105,55 @@ def test_whatever_changes_is_another_configuration(place: Bench, exact: Path, ch
         options = ["--memory", "1g"]
     place.run(exact, *options)
     assert len(place.bundles()) == 4
+
+
+def test_a_false_truth_file_stops_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_truth(tmp_path / "wrong.gt", np.zeros((40, 10), np.int32), np.zeros((40, 10), np.float32))
+    files = {"vectors": {"file": "queries.u8bin"}, "tags": {"file": "queries.tags.spmat"}}
+    place = bench(tmp_path, queries={"public": {**files, "truth": {"file": "../wrong.gt"}}})
+    assert place.run(write_entry(tmp_path / "mine")) == 1
+    assert "wrong.gt" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_one_config_more_measures_one_config_more(place: Bench, exact: Path) -> None:
+    place.run(exact)
+    text = (exact / "config.yaml").read_text().replace("- effort: 2", "- effort: 2\n  - effort: 3")
+    (exact / "config.yaml").write_text(text)
+    place.run(exact)
+    assert sorted(b.identity["query"]["effort"] for b in place.bundles()) == [1, 2, 3]
+
+
+def test_bad_counters_take_nothing_from_what_was_measured(place: Bench) -> None:
+    for name, body in {"raises": "raise ValueError('no')", "odd": "return {'x': chr(0xd800) * 9}"}.items():
+        assert place.run(write_entry(place.folder / name, f"def stats(self):\n    {body}")) == 0
+
+
+def test_what_an_entry_says_is_made_printable(place: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    body = (
+        "def fit(self, base, tags=None, learn=None):\n    raise ValueError('red\\x1b[31m' + chr(0xd800) + 'x' * 9999)"
+    )
+    assert place.run(write_entry(place.folder / "mine", body)) == 1
+    shown = capsys.readouterr()
+    assert "\x1b[31m" not in shown.out + shown.err
+    assert len(place.bundle().outcome.detail) <= 300
+
+
+def test_plots_that_cannot_be_written_do_not_lose_the_table(
+    place: Bench, exact: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place.folder / "plots").write_text("in the way")
+    assert place.run(exact) == 1
+    shown = capsys.readouterr()
+    assert "1.0000" in shown.out
+    assert "no plot: " in shown.err
+
+
+def test_outside_a_checkout_it_says_where_to_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ANN_BENCH_HOME", str(tmp_path))
+    assert main(["run", "--track", "filtered", "--results", str(tmp_path / "results")]) == 2
+    assert "set ANN_BENCH_HOME" in capsys.readouterr().err
 
 
 def test_builds_are_repeated(place: Bench, exact: Path) -> None:
@@ -228,10 +290,6 @@ def test_results_that_cannot_be_written_are_said_before_anything_runs(
 
 def test_a_query_without_any_match_counts_for_nothing(place: Bench) -> None:
     """Rows that hold all six tags are rare, so that most of these queries have no answer at all."""
-    from scipy.sparse import csr_matrix
-
-    from ann_bench.datasets.formats import write_spmat
-
     wanted = np.ones((40, 6), dtype=np.float32)
     wanted[0, 1:] = 0
     write_spmat(place.folder / "data" / "queries.tags.spmat", csr_matrix(wanted))
