@@ -201,7 +201,7 @@ def _show(plan: Plan, tally: Tally, store: Any, request: Request, console: Conso
             "found": tally.found,
             "ok": tally.all_ok,
             "plots": [str(path) for path in drawn],
-            "results": [{**row.row(), "detail": row.detail} for row in rows],
+            "results": [{**row.row(), "detail": row.detail, "notes": list(row.notes)} for row in rows],
         }
         click.echo(json.dumps(summary, indent=2))
     return 1 if failed else 0

@@ -41,7 +41,7 @@ def command(results: Path, as_json: bool) -> int:
     for found in store.scan(answers=True):
         total += 1
         if isinstance(found, Damaged):
-            problems.append((str(found.path), found.reason))
+            problems.append((str(found.path), found.reason.removeprefix(f"{found.path}: ")))
             continue
         try:
             verifier.verify(found)

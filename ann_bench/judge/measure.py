@@ -20,6 +20,9 @@ from ann_bench.workload import Build, Search
 
 log = logging.getLogger(__name__)
 
+#: The seed of a result that was never started.
+REFUSED = 0
+
 Keep = Callable[[Bundle], None]
 
 
@@ -29,7 +32,7 @@ def measure(setting: Setting, job: Job, configs: Sequence[Config], questions: Qu
     An index that searches do not change serves all the query configs of a build, one after the other. Where one
     of them ends the worker, the rest goes on with a new one.
     """
-    seed = secrets.randbits(62)  # the order of the queries is nothing that an entry could know
+    seed = 1 + secrets.randbits(62)  # the order of the queries is nothing that an entry could know
     records = [Record(setting, config, seed) for config in configs]
     for build in range(setting.builds):
         one = _Build(setting, job, build, questions, keep)
@@ -42,7 +45,7 @@ def measure(setting: Setting, job: Job, configs: Sequence[Config], questions: Qu
 def refuse(setting: Setting, job: Job, configs: Sequence[Config], questions: Questions, keep: Keep) -> None:
     """Store why the job was not even started."""
     for config in configs:
-        record = Record(setting, config, seed=0)
+        record = Record(setting, config, seed=REFUSED)
         if job.refusal is not None:
             record.outcome = job.refusal
         keep(record.bundle(questions))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.errors import StorageError
-from ann_bench.judge.measure import measure, refuse
+from ann_bench.judge.measure import REFUSED, measure, refuse
 from ann_bench.judge.plan import Config, Job, Plan
 from ann_bench.judge.record import Questions
 from ann_bench.progress import Progress, silent
@@ -59,16 +59,23 @@ def execute(plan: Plan, store: Store, *, force: bool = False, progress: Progress
                     # another run may have made some of them while this one waited for its turn
                     configs = todo[job.entry.name] if force else wanted(job, store)
                     tally.made += _one_job(plan, job, configs, questions, store)
-    tally.bundles = [store.get(config.identity) for _, config in plan.configs()]
+    tally.bundles = [store.get(config.identity, answers=False) for _, config in plan.configs()]
     return tally
 
 
 def wanted(job: Job, store: Store, *, force: bool = False) -> list[Config]:
     """The configs of a job that are to be measured: those without a result.
 
-    An entry whose packages have come since is another configuration: their versions are part of it.
+    A refusal is no measurement: it stands only as long as its reason does. (An entry whose packages have come since
+    is another configuration anyway: their versions are part of it.)
     """
-    return [config for config in job.configs if force or not store.has(config.identity)]
+    return [config for config in job.configs if force or not _lasting(job, config, store)]
+
+
+def _lasting(job: Job, config: Config, store: Store) -> bool:
+    if not store.has(config.identity):
+        return False
+    return job.refusal is not None or store.get(config.identity, answers=False).provenance["seed"] != REFUSED
 
 
 def ask_all(dataset: Dataset, workload: Workload, progress: Progress = silent) -> Questions:

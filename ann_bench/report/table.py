@@ -51,7 +51,7 @@ class _Results:
         failed = [one for one in self.figures if not one.ok]
         if failed:
             yield Text()
-            yield from (_reason(one) for one in failed)
+            yield from _reasons(failed)
         noted = [_note(one, note) for one in self.figures for note in one.notes]
         if noted:
             yield Text()
@@ -88,9 +88,11 @@ class _Results:
         table = _table("algorithm", "query", f"recall@{self.k}", "QPS, 95 %")
         table.title = f"Most queries per second at recall@{self.k} >= {bound:.2f}"
         table.title_justify, table.title_style = "left", "bold"
+        measured = {one.algorithm for one in self.figures if not math.isnan(one.recall)}
         for name, one in best_per_algorithm(self.figures, bound).items():
             if one is None:
-                table.add_row(Text(name), Text("none reaches it", style="dim"), show.MISSING, show.MISSING)
+                why = "none reaches it" if name in measured else "not measured"
+                table.add_row(Text(name), Text(why, style="dim"), show.MISSING, show.MISSING)
             else:
                 table.add_row(Text(name), Text(show.config(one.query)), show.recall(one.recall), _rate(one, wide))
         return table
@@ -121,11 +123,20 @@ def _varied_builds(figures: Sequence[Figures]) -> set[str]:
     return {name for name in names if names.count(name) > 1}
 
 
-def _reason(one: Figures) -> Text:
-    """One line for a result that is none: which, and why."""
+def _reasons(failed: Sequence[Figures]) -> list[Text]:
+    """A line for each result that is none: which, and why; one line where all of an entry have one reason."""
+    lines = []
+    for name in dict.fromkeys(one.algorithm for one in failed):
+        mine = [one for one in failed if one.algorithm == name]
+        alike = len(mine) > 1 and len({(one.status, one.detail) for one in mine}) == 1
+        lines += [_reason(mine[0], name)] if alike else [_reason(one, _which(one)) for one in mine]
+    return lines
+
+
+def _reason(one: Figures, which: str) -> Text:
     counted = (f"{count:,} {kind.replace('_', ' ')}" for kind, count in one.invalid.items() if count)
     detail = one.detail or ", ".join(counted)
-    return Text.assemble((_which(one), "bold"), f"  {one.status}", f": {detail}" if detail else "")
+    return Text.assemble((which, "bold"), f"  {one.status}", f": {detail}" if detail else "")
 
 
 def _note(one: Figures, note: str) -> Text:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from ann_bench.results.figures import Figures, canonical
+from ann_bench.results.model import Status
 
 #: What an identity says of the version that was measured; all else in it says what was measured, and how.
 VERSION = frozenset({"entry_hash", "packages"})
@@ -13,11 +14,12 @@ VERSION = frozenset({"entry_hash", "packages"})
 def newest(figures: Iterable[Figures], apart_from: Collection[str] = VERSION) -> list[Figures]:
     """Of results whose identities are equal apart from some fields only the newest, in the order given.
 
-    Newest is by the date in the provenance; of equal dates the last given, and one without a date is the oldest.
+    Newest is by the date in the provenance; of equal dates the last given, and one without a date is the oldest. A
+    result that says no more than `not-installed` never stands for one that was measured.
     """
     figures = list(figures)
     kept: dict[str, Figures] = {}
-    for one in sorted(figures, key=date):
+    for one in sorted(figures, key=lambda one: (one.status != Status.NOT_INSTALLED.value, date(one))):
         kept[_rest(one, apart_from)] = one
     wanted = {id(one) for one in kept.values()}
     return [one for one in figures if id(one) in wanted]

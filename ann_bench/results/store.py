@@ -48,9 +48,9 @@ class Store:
             return False
         return True
 
-    def get(self, identity: Identity) -> Bundle:
-        """The bundle of this identity; ResultError where there is none or it is damaged."""
-        return self._read(self.path(identity), answers=True)
+    def get(self, identity: Identity, *, answers: bool = True) -> Bundle:
+        """The bundle of this identity, with its ids if `answers`; ResultError where there is none or it is damaged."""
+        return self._read(self.path(identity), answers=answers)
 
     def write(self, bundle: Bundle) -> Path:
         """Keep a bundle (in the place of an earlier one of the same identity); StorageError where it cannot be."""

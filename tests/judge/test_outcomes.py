@@ -336,6 +336,17 @@ def test_too_many_query_configs_break_the_rules(place: Bench) -> None:
     assert "11 query configs; the track allows 10" in bundles[0].outcome.detail
 
 
+def test_a_refusal_stands_as_long_as_its_reason(place: Bench) -> None:
+    entry = write_entry(place.folder / "mine", query={"default": [{"effort": n} for n in range(11)]})
+    assert place.run(entry) == 1
+    write_entry(place.folder / "mine", query={"default": [{"effort": n} for n in range(2)]})
+    assert place.run(entry) == 0
+    write_entry(place.folder / "mine", query={"default": [{"effort": n} for n in range(11)]})
+    assert place.run(entry) == 1
+    status = {b.identity["query"]["effort"]: b.outcome.status for b in place.bundles()}
+    assert [status[n] for n in range(3)] == [Status.OK, Status.OK, Status.RULE_BROKEN]  # nothing measured is lost
+
+
 def test_a_missing_package_is_said_with_the_way_to_get_it(place: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     entry = write_entry(place.folder / "mine", requires=["no-such-package-of-ours>=1"])
     assert place.run(entry) == 1
