@@ -24,8 +24,9 @@ import sys
 import time
 from typing import Any
 
-SAMPLE_SECONDS = 0.04
-TREE_EVERY = 5  # samples between two looks for new processes
+LEAST_PAUSE = 0.02
+MOST_PAUSE = 0.25
+GROWTH = 10e9  # bytes a second: no tree is thought to grow faster; one that has room is looked at less often
 LOG_PART = 32 * 1024
 EXACT_EVERY_SECONDS = 0.2
 ORPHAN_GRACE_SECONDS = 0.3
@@ -117,6 +118,15 @@ def shared_anonymous(pid: int) -> int:
     return 0
 
 
+def high_water(pid: int) -> int:
+    """The largest resident size that the kernel has seen of a process."""
+    with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/status") as file:
+        for line in file:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
 def cpu(pid: int) -> float:
     """CPU seconds of a process and of its children that have ended and were waited for."""
     if not LINUX:
@@ -142,7 +152,8 @@ class Tree:
         self.processes: dict[int, Memory] = {}
         self.reaped_cpu = self.lost_cpu = self.last_cpu = 0.0
         self.now = self.peak = self.peak_anonymous = self.most = 0
-        self.samples = 0
+        self.anonymous = 0
+        self.refresh_next = 0.0
         self.exact_next = 0.0
 
     def sample(self) -> int:
@@ -151,21 +162,26 @@ class Tree:
         Pages that processes share are counted once for each at first. Where that would make a new peak, or break
         the limit, they are counted once in all, which costs more.
         """
-        if self.samples % TREE_EVERY == 0:
+        if time.monotonic() >= self.refresh_next:
             self.refresh()
-        self.samples += 1
+            self.refresh_next = time.monotonic() + MOST_PAUSE * 0.8
         sizes = [process.read() for process in self.processes.values()]
         resident, anonymous = sum(size for size, _ in sizes), sum(own for _, own in sizes)
         if len(sizes) > 1 and anonymous > min(self.peak_anonymous, self.limit):
             if anonymous <= self.limit and time.monotonic() < self.exact_next:
+                self.anonymous = anonymous
                 return anonymous
             self.exact_next = time.monotonic() + EXACT_EVERY_SECONDS
             exact = [process.exact() for process in self.processes.values()]
             resident, anonymous = sum(size for size, _ in exact), sum(own for _, own in exact)
-        self.now = resident
+        self.now, self.anonymous = resident, anonymous
         self.peak = max(self.peak, self.now)
         self.peak_anonymous = max(self.peak_anonymous, anonymous)
         return anonymous
+
+    def pause(self) -> float:
+        """Seconds until the next look: every look takes a moment from the entry."""
+        return min(MOST_PAUSE, max(LEAST_PAUSE, (self.limit - self.anonymous) / GROWTH))
 
     def refresh(self) -> None:
         """Look for new processes, and at what is dearer to read."""
@@ -190,6 +206,7 @@ class Tree:
         """All the figures, fresh."""
         self.refresh()
         self.sample()
+        self.peak = max(self.peak, *map(high_water, self.processes), 0)
         return {
             "cpu_seconds": self.cpu_seconds(),
             "memory_bytes": self.now,
@@ -246,6 +263,7 @@ class Keeper:
         self.commands = b""
         read_end, write_end = os.pipe()
         self.log = Log(read_end)
+        self.ended = wake_at_the_end_of_children()
         self.worker = start(spec, write_end)
         os.close(write_end)
         say({"event": "started", "pid": self.worker})
@@ -254,8 +272,11 @@ class Keeper:
         """Watch until told to close, or until the judge is gone."""
         log_open = True
         while True:
-            watched = [0, self.log.fd] if log_open else [0]
-            ready, _, _ = select.select(watched, [], [], SAMPLE_SECONDS)
+            watched = [0, self.ended, self.log.fd] if log_open else [0, self.ended]
+            pause = self.tree.pause() if self.deadline is None else LEAST_PAUSE
+            ready, _, _ = select.select(watched, [], [], pause)
+            if self.ended in ready:
+                os.read(self.ended, 4096)
             if self.log.fd in ready:
                 log_open = self.log.drain()
             if 0 in ready and not self.obey():
@@ -348,6 +369,15 @@ class Keeper:
                 "reading": reading,
             }
         )
+
+
+def wake_at_the_end_of_children() -> int:
+    """A file that becomes readable when a child ends."""
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    return read_end
 
 
 def signal_all(pids: list[int], number: signal.Signals) -> None:

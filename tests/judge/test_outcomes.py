@@ -110,6 +110,34 @@ FAILURES = {
     ),
 }
 
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_failure_is_a_result_with_a_name(place: Bench, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    body, status, detail = FAILURES[name]
+    entry = write_entry(place.folder / "mine", body)
+    assert place.run(entry, "--timeout", "4s", "--memory", "512m", "--cpus", "1") == 1
+    outcome = place.bundle().outcome
+    assert outcome.status is status, outcome
+    assert detail in outcome.detail
+    shown = capsys.readouterr()
+    assert status.value in shown.out
+    assert "Traceback" not in shown.err
+
+
+def test_a_crash_keeps_the_last_lines_of_the_log(place: Bench) -> None:
+    entry = write_entry(place.folder / "mine", FIT + "print('about to fall'); raise ValueError('fell')")
+    place.run(entry)
+    outcome = place.bundle().outcome
+    assert "about to fall" in outcome.log
+    assert "ValueError: fell" in outcome.log.splitlines()[-1]
+
+
+def test_the_peak_of_an_entry_that_outgrew_its_memory_is_kept(place: Bench) -> None:
+    entry = write_entry(place.folder / "mine", FAILURES["allocates past the limit"][0])
+    place.run(entry, "--memory", "512m")
+    assert place.bundle().usage.peak_anonymous_bytes > 512 * 2**20
+
+
 SAYS_DONE = """
 import inspect, json, os, socket, stat, time
 
