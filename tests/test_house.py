@@ -19,6 +19,7 @@ ROOMS = {
     "tracks": {"datasets"},
     "truth": {"datasets"},
     "sandbox": set(),
+    "keeper": set(),
     "results": set(),
     "datasets": set(),
     "entries": set(),

@@ -24,7 +24,6 @@ from typing import Any
 import psutil
 
 from ann_bench.errors import StorageError
-from ann_bench.sandbox import keeper
 from ann_bench.sandbox.base import Exit, Reading, SandboxLost, WorkerSpec
 from ann_bench.wire import Channel, WireClosed, WireTimeout
 from ann_bench.workload import Limits
@@ -80,7 +79,7 @@ class ProcessSession:
             self._listener.bind(str(self._exchange / "wire"))
             self._listener.listen(1)
             self._keeper = subprocess.Popen(
-                [sys.executable, "-I", keeper.__file__],
+                [sys.executable, "-I", "-c", _KEEP, str(_root())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,
@@ -244,6 +243,7 @@ def _is_stray(process: psutil.Process, worker: int, scratch: Path) -> bool:
         return False
 
 
+_KEEP = "import sys; sys.path.append(sys.argv[1]); from ann_bench.keeper import main; main()"
 _BOOT = (
     "import sys; root, address = sys.argv[1:]; sys.argv = ['ann-bench-worker']; sys.path.append(root); "
     "from ann_bench.worker import main; main(address)"
