@@ -66,7 +66,7 @@ class Driver:
     def start(self, entry: Entry, build: dict[str, Any]) -> Window:
         """Wait for the worker's call and let it make the entry's object."""
         limit = min(START_SECONDS, max(SHORT_SECONDS / 2, self.limits.build_seconds))
-        hello = self._guard("its start", lambda: self.session.channel.receive(START_SECONDS))
+        hello = self._guard("its start", lambda: self.session.channel.receive(limit))
         if hello.get("type") != "hello" or hello.get("protocol") != PROTOCOL:
             self._broken(f"the worker speaks another protocol: {str(hello)[:80]}")
         data = self.dataset

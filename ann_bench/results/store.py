@@ -77,7 +77,7 @@ class Store:
         paths = self._paths()
         if not paths:
             state = "holds no results" if self.folder.is_dir() else "does not exist"
-            raise UsageError(f"results folder {self.folder} {state}; make some with `ann-bench run --track filtered`")
+            raise UsageError(f"results folder {self.folder} {state}; make some with `ann-bench run --track NAME`")
         for path in paths:
             try:
                 yield self._read(path, answers=answers)
