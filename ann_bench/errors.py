@@ -5,6 +5,7 @@
      +- DataError            a data file that is not what it should be
      |   +- DownloadError    a file that could not be fetched whole
      +- StorageError         a folder that cannot be written, a full disk
+     +- EngineError          a container engine that does not answer, or refuses what it is asked
      +- ResultError          a result file that is damaged or does not hold what it claims
 
 An entry that fails is none of these: its failure is a result (see `ann_bench.results.model.Outcome`).
@@ -38,6 +39,10 @@ class DownloadError(DataError):
 
 class StorageError(AnnBenchError):
     """A file or folder cannot be written."""
+
+
+class EngineError(AnnBenchError):
+    """The container engine cannot be reached, or cannot do what it was asked."""
 
 
 class ResultError(AnnBenchError):

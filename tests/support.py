@@ -18,7 +18,7 @@ from ann_bench.cli import main
 from ann_bench.datasets.formats import write_spmat, write_xbin
 from ann_bench.results.model import Bundle
 from ann_bench.results.store import Store
-from ann_bench.sandbox.process import PREFIX
+from ann_bench.sandbox.folders import PREFIX
 
 ROWS, DIM, TAGS, QUERIES = 300, 8, 6, 40
 

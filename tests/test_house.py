@@ -18,7 +18,7 @@ ROOMS = {
     "judge": {"tracks", "sandbox", "truth", "results", "datasets", "entries"},
     "tracks": {"datasets"},
     "truth": {"datasets"},
-    "sandbox": set(),
+    "sandbox": {"engine", "entries", "keeper"},
     "keeper": set(),
     "results": set(),
     "datasets": set(),

@@ -63,7 +63,12 @@ def _nothing_for(entry: Entry, key: str, dataset: str, given: list[str]) -> Usag
 
 def installed(entry: Entry) -> dict[str, str]:
     """The versions here of the packages that the entry requires; one that is not here is left out."""
-    found = {need.name: _version(need.name) for need in _requirements(entry)}
+    return installed_here(*(need.name for need in _requirements(entry)))
+
+
+def installed_here(*packages: str) -> dict[str, str]:
+    """The versions here of these packages; one that is not here is left out."""
+    found = {name: _version(name) for name in packages}
     return {name: version for name, version in found.items() if version is not None}
 
 

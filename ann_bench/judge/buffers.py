@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ann_bench.arrays import Array, ArrayRef, CsrRef, Ref
 from ann_bench.errors import StorageError
+from ann_bench.sandbox import Session
 from ann_bench.wire import UNANSWERED, WireError
 
 
@@ -29,19 +30,19 @@ class Batch:
     where the worker has made the folder unusable.
     """
 
-    def __init__(self, folder: Path, queries: Any, tags: Any, k: int) -> None:
-        self._folder = folder
+    def __init__(self, session: Session, queries: Any, tags: Any, k: int) -> None:
+        self._folder = session.questions
         self._files: dict[str, int] = {}
         self._inputs: list[tuple[int, Array]] = []
         try:
             self.queries: Ref = self._place(queries)
             self.tags: Ref | None = None if tags is None else self._place(tags)
-            self.answers = self._make("int64", (queries.shape[0], k))
+            self.answers = self._make("int64", (queries.shape[0], k), session.answers, 0o666)
             _write(self._files[self.answers.path], np.full(self.answers.shape, UNANSWERED, dtype=np.int64))
         except OSError as error:
             self.remove()
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE):
-                place = f"{folder.parent}: no room for a batch of queries"
+                place = f"{self._folder.parent}: no room for a batch of queries"
                 raise StorageError(f"{place} ({error.strerror}); free some and run again") from error
             raise WireError(f"the shared folder was damaged ({error.strerror})") from error
 
@@ -83,9 +84,11 @@ class Batch:
         assert isinstance(data, ArrayRef)
         return CsrRef(indptr, indices, data, value.shape)
 
-    def _make(self, dtype: str, shape: tuple[int, ...]) -> ArrayRef:
-        path = str(self._folder / secrets.token_hex(8))
-        self._files[path] = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    def _make(self, dtype: str, shape: tuple[int, ...], folder: Path | None = None, mode: int = 0o644) -> ArrayRef:
+        """A new file; the folders above it are the judge's alone, so that its mode is for the worker only."""
+        path = str((folder or self._folder) / secrets.token_hex(8))
+        self._files[path] = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+        os.fchmod(self._files[path], mode)
         return ArrayRef(path, dtype, tuple(shape))
 
 

@@ -18,7 +18,7 @@ from ann_bench.entries.entry import Entry
 from ann_bench.judge.buffers import Batch
 from ann_bench.judge.failure import EntryFailure, from_exit
 from ann_bench.results.model import Status, Usage
-from ann_bench.sandbox import Exit, Reading, SandboxLost, Session
+from ann_bench.sandbox import Exit, InForce, Reading, SandboxLost, Session
 from ann_bench.wire import PROTOCOL, UNANSWERED, Message, WireClosed, WireError, WireTimeout
 from ann_bench.workload import Build, Delete, Insert, Limits, Operation, Replace, Search
 
@@ -57,6 +57,7 @@ class Driver:
     session: Session
     dataset: Dataset
     limits: Limits
+    in_force: InForce | None = None
     _seq: int = 0
     _inside: float = 0.0
     _mark: tuple[float, float] = (0.0, 0.0)
@@ -69,6 +70,7 @@ class Driver:
         hello = self._guard("its start", lambda: self.session.channel.receive(limit))
         if hello.get("type") != "hello" or hello.get("protocol") != PROTOCOL:
             self._broken(f"the worker speaks another protocol: {str(hello)[:80]}")
+        self.check_limits("its start")
         data = self.dataset
         common = {"metric": data.metric, "dim": data.dim, "dtype": data.dtype, "threads": self.limits.cpus}
         folder = self.session.inside(str(entry.folder))
@@ -114,7 +116,7 @@ class Driver:
         data = self.dataset.queries
         queries = data.vectors.open()[: operation.queries][order]
         tags = data.tags.open()[: operation.queries][order] if operation.filtered and data.tags else None
-        batch = self._guard("query()", lambda: Batch(self.session.exchange, queries, tags, operation.k))
+        batch = self._guard("query()", lambda: Batch(self.session, queries, tags, operation.k))
         try:
             message = {
                 "type": "search",
@@ -135,6 +137,14 @@ class Driver:
         ids = np.empty_like(taken[0])
         ids[order] = taken[0]
         return ids, window
+
+    def check_limits(self, doing: str) -> None:
+        """Read back what the worker is really under; anything but what was asked breaks the rules."""
+        found: InForce = self._guard(doing, self.session.in_force)
+        self.in_force = found
+        if (found.cpus, found.memory_bytes) != (self.limits.cpus, self.limits.memory_bytes):
+            asked = _limits(self.limits.cpus, self.limits.memory_bytes)
+            self._broken(f"was given {_limits(found.cpus, found.memory_bytes)} instead of {asked} (seen at {doing})")
 
     def begin(self) -> None:
         """A new query config: CPU time counts from here."""
@@ -296,6 +306,10 @@ class Driver:
 
     def _rows(self, rows: range) -> Message:
         return {"base": self._ref(self.dataset.base), "tags": self._ref(self.dataset.tags), **_span("rows", rows)}
+
+
+def _limits(cpus: int, memory_bytes: int) -> str:
+    return f"{cpus} CPUs and {memory_bytes / 2**20:,.0f} MiB"
 
 
 def _span(name: str, span: range) -> Message:

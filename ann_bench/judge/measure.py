@@ -33,7 +33,7 @@ def measure(setting: Setting, job: Job, configs: Sequence[Config], questions: Qu
     of them ends the worker, the rest goes on with a new one.
     """
     seed = 1 + secrets.randbits(62)  # the order of the queries is nothing that an entry could know
-    records = [Record(setting, config, seed) for config in configs]
+    records = [Record(setting, config, seed, job.environment) for config in configs]
     for build in range(setting.builds):
         one = _Build(setting, job, build, questions, keep)
         pending = [record for record in records if not record.failed]
@@ -45,7 +45,7 @@ def measure(setting: Setting, job: Job, configs: Sequence[Config], questions: Qu
 def refuse(setting: Setting, job: Job, configs: Sequence[Config], questions: Questions, keep: Keep) -> None:
     """Store why the job was not even started."""
     for config in configs:
-        record = Record(setting, config, seed=REFUSED)
+        record = Record(setting, config, REFUSED, job.environment)
         if job.refusal is not None:
             record.outcome = job.refusal
         keep(record.bundle(questions))
@@ -64,7 +64,7 @@ class _Build:
     def index(self, records: Sequence[Record]) -> int:
         """Build one index and measure configs with it; returns how many of them are done with, failed or not."""
         setting = self.setting
-        spec = WorkerSpec(self.job.entry.folder, setting.limits, tuple(files(setting.dataset)))
+        spec = WorkerSpec(self.job.entry, setting.limits, tuple(files(setting.dataset)))
         driver = Driver(setting.sandbox.open(spec), setting.dataset, setting.limits)
         try:
             return self._configs(driver, records)
@@ -72,6 +72,7 @@ class _Build:
             text = driver.abandon().log
             for record in records:
                 record.outcome = outcome_of(failure, text)
+                record.in_force = driver.in_force
                 record.usages.append(driver.usage())
                 self._finished(record)
             return len(records)
@@ -111,11 +112,13 @@ class _Build:
             record.steps.append(_step(self.build, "set", driver.set_query_arguments(record.config.query)))
             for run in range(self.setting.runs):
                 self._run(run, driver, record)
+            driver.check_limits("the end of a query config")
         except EntryFailure as failure:
             usable = not failure.over
             record.outcome = outcome_of(failure, driver.log())
         else:
             usable = self._stats(driver, record)
+        record.in_force = driver.in_force
         record.usages.append(driver.usage())
         return usable
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib import metadata
 from typing import Any
 
 import ann_bench
 from ann_bench.arrays import Ref
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.datasets.fingerprint import fingerprint
-from ann_bench.entries.entry import Entry, entry_hash, how_to_install, installed, missing, plan_configs
+from ann_bench.entries.entry import Entry, entry_hash, plan_configs
 from ann_bench.errors import UsageError
 from ann_bench.judge.provenance import machine
 from ann_bench.results.model import Identity, Outcome, Status
-from ann_bench.sandbox import Sandbox
+from ann_bench.sandbox import Environment, Sandbox
 from ann_bench.tracks import Track
 from ann_bench.workload import Limits, Workload
 
@@ -29,6 +28,7 @@ class Options:
     builds: int = 1
     cpus: int | None = None
     memory_bytes: int | None = None
+    build_seconds: float | None = None
     timeout_seconds: float | None = None
 
 
@@ -57,11 +57,12 @@ class Config:
 
 @dataclass(frozen=True)
 class Job:
-    """One entry with all its query configs; `refusal` says why it is not even started."""
+    """One entry with all its query configs; `environment` goes into its results, `refusal` says why it is not started."""
 
     entry: Entry
     build: dict[str, Any]
     configs: tuple[Config, ...]
+    environment: dict[str, Any]
     refusal: Outcome | None = None
 
 
@@ -86,8 +87,9 @@ def setting(track: Track, dataset: Dataset, sandbox: Sandbox, options: Options, 
     limits = track.limits.but(
         cpus=options.cpus,
         memory_bytes=options.memory_bytes,
-        build_seconds=options.timeout_seconds,
+        build_seconds=options.build_seconds or options.timeout_seconds,
         operation_seconds=options.timeout_seconds,
+        run_seconds=options.timeout_seconds if track.limits.run_seconds else None,
     )
     return Setting(
         track=track,
@@ -135,12 +137,14 @@ def data_hashes(dataset: Dataset) -> dict[str, str | None]:
 
 def _job(common: Setting, entry: Entry, hashes: dict[str, str | None]) -> Job:
     build, queries = plan_configs(entry, common.dataset.name)
-    shared = _identity_fields(common, entry, hashes)
+    here = common.sandbox.environment(entry)
+    shared = _identity_fields(common, entry, hashes, here)
     configs = tuple(Config(Identity({**shared, "build": build, "query": query}), query) for query in queries)
-    return Job(entry, build, configs, _refusal(common, entry, len(queries)))
+    return Job(entry, build, configs, dict(here.details), _refusal(common, here, len(queries)))
 
 
-def _identity_fields(common: Setting, entry: Entry, hashes: dict[str, str | None]) -> dict[str, Any]:
+def _identity_fields(common: Setting, entry: Entry, hashes: dict[str, str | None], here: Environment) -> dict[str, Any]:
+    image = {"image": here.image} if here.image else {}
     return {
         "track": common.track.name,
         "dataset": common.dataset.name,
@@ -157,21 +161,14 @@ def _identity_fields(common: Setting, entry: Entry, hashes: dict[str, str | None
         "metric": common.dataset.metric,
         "workload": common.workload.to_json(),
         "entry_hash": entry_hash(entry),
-        "packages": {**installed(entry), **_leaned_on()},
+        "packages": {**here.packages, "ann-bench": ann_bench.__version__},
         "machine": machine()["cpu_model"],
+        **image,
     }
 
 
-def _leaned_on() -> dict[str, str]:
-    """The packages that any entry may use without requiring them."""
-    return {"ann-bench": ann_bench.__version__, **{name: metadata.version(name) for name in ("numpy", "scipy")}}
-
-
-def _refusal(common: Setting, entry: Entry, configs: int) -> Outcome | None:
+def _refusal(common: Setting, here: Environment, configs: int) -> Outcome | None:
     allowed = common.track.query_configs
     if configs > allowed:
         return Outcome(Status.RULE_BROKEN, f"{configs} query configs; the track allows {allowed}")
-    needs = missing(entry)
-    if needs:
-        return Outcome(Status.NOT_INSTALLED, f"{', '.join(needs)} is not installed; try: {how_to_install(entry)}")
-    return None
+    return Outcome(Status.NOT_INSTALLED, here.missing) if here.missing else None

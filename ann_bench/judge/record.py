@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ann_bench.judge.plan import Config, Setting
 from ann_bench.judge.provenance import provenance
 from ann_bench.judge.scoring import score, stored_ids
 from ann_bench.results.model import INVALID_KINDS, Bundle, Outcome, Score, Status, Step, Usage
+from ann_bench.sandbox import InForce
 from ann_bench.truth.model import Problem, Truth
 
 
@@ -31,6 +33,8 @@ class Record:
     setting: Setting
     config: Config
     seed: int
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    in_force: InForce | None = None
     outcome: Outcome = field(default_factory=lambda: Outcome(Status.OK))
     steps: list[Step] = field(default_factory=list)
     usages: list[Usage] = field(default_factory=list)
@@ -92,6 +96,8 @@ class Record:
             **provenance(),
             "seed": self.seed,
             "manifest": self.setting.manifest,
+            "environment": dict(self.environment),
+            "limits_in_force": asdict(self.in_force) if self.in_force else {},
             "data": {"rows": data.rows, "dim": data.dim, "dtype": data.dtype, "metric": data.metric},
         }
 

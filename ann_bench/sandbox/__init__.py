@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from ann_bench.errors import unknown
-from ann_bench.sandbox.base import Exit, Reading, Sandbox, SandboxLost, Session, WorkerSpec
+from ann_bench.sandbox.base import Environment, Exit, InForce, Reading, Sandbox, SandboxLost, Session, WorkerSpec
 from ann_bench.sandbox.process import ProcessSandbox
 
-__all__ = ["Exit", "Reading", "Sandbox", "SandboxLost", "Session", "WorkerSpec", "find_sandbox", "sandbox_names"]
+__all__ = [
+    "Environment",
+    "Exit",
+    "InForce",
+    "Reading",
+    "Sandbox",
+    "SandboxLost",
+    "Session",
+    "WorkerSpec",
+    "find_sandbox",
+    "sandbox_names",
+]
 
 _KINDS = {kind.name: kind for kind in (ProcessSandbox,)}
 

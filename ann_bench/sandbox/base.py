@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+from ann_bench.entries.entry import Entry
+from ann_bench.progress import Progress
 from ann_bench.wire import Channel
 from ann_bench.workload import Limits
 
@@ -17,11 +19,35 @@ class SandboxLost(Exception):
 
 @dataclass(frozen=True)
 class WorkerSpec:
-    """What a worker needs: the entry's folder, its limits, and the files that it may read."""
+    """What a worker needs: the entry, its limits, and the files that it may read."""
 
-    entry: Path
+    entry: Entry
     limits: Limits
     inputs: Sequence[Path] = ()
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What an entry runs on in a sandbox, as far as it is known before it runs.
+
+    `packages` (versions of what the entry leans on) and `image` (the hash of all that went into its image; empty where
+    there is none) are part of a result's identity; `details` is kept beside it. `missing` says in one line why the
+    entry cannot be started there and which command helps; empty where it can.
+    """
+
+    packages: Mapping[str, str]
+    image: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class InForce:
+    """The limits that a running worker is really under, read back from what enforces them; `details` for the record."""
+
+    cpus: int
+    memory_bytes: int
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -56,8 +82,12 @@ class Session(Protocol):
     """One worker in a sandbox, from its start to its end."""
 
     @property
-    def exchange(self) -> Path:
-        """The folder that judge and worker share, on a RAM disk where there is one."""
+    def questions(self) -> Path:
+        """The folder for what the worker is to read, on a RAM disk where there is one."""
+
+    @property
+    def answers(self) -> Path:
+        """The folder for the files that the worker is to write into; on a RAM disk too, may be the same."""
 
     @property
     def channel(self) -> Channel:
@@ -65,6 +95,9 @@ class Session(Protocol):
 
     def inside(self, path: str) -> str:
         """A path of this machine, as the worker sees it."""
+
+    def in_force(self) -> InForce:
+        """The limits that the worker is under now; SandboxLost where nobody can say."""
 
     def reading(self) -> Reading:
         """What has been used so far; SandboxLost where nobody can say."""
@@ -88,6 +121,12 @@ class Sandbox(Protocol):
 
     def fit(self, limits: Limits) -> Limits:
         """These limits, cut to what this machine has."""
+
+    def prepare(self, entries: Sequence[Entry], progress: Progress) -> None:
+        """Make what these entries need and is not there; what cannot be made is told by `environment`."""
+
+    def environment(self, entry: Entry) -> Environment:
+        """What this entry would run on here, and what is missing."""
 
     def open(self, spec: WorkerSpec) -> Session:
         """Start a worker; returns before it has called."""

@@ -16,15 +16,19 @@ import site
 import socket
 import subprocess
 import sys
-import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from ann_bench.entries.entry import Entry, how_to_install, installed, installed_here, missing
 from ann_bench.errors import StorageError
-from ann_bench.sandbox.base import Exit, Reading, SandboxLost, WorkerSpec
+from ann_bench.progress import Progress
+from ann_bench.sandbox import machine
+from ann_bench.sandbox.base import Environment, Exit, InForce, Reading, SandboxLost, WorkerSpec
+from ann_bench.sandbox.folders import ram_folder, scratch_folder
 from ann_bench.wire import Channel, WireClosed, WireTimeout
 from ann_bench.workload import Limits
 
@@ -34,12 +38,6 @@ START_SECONDS = 120.0
 ANSWER_SECONDS = 20.0
 STRAY_SECONDS = 5.0
 
-#: Temporary folders are called this, then the process id of the judge, then something random.
-PREFIX = "ann-bench-"
-
-#: A machine's memory is rounded down to this: it differs by a few pages from one boot to the next, and a limit
-#: that moves would make every result of yesterday another configuration.
-MEMORY_STEP = 256 * 1024**2
 
 _THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA", "VECLIB_MAXIMUM", "RAYON")
 _KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
@@ -52,7 +50,18 @@ class ProcessSandbox:
 
     def fit(self, limits: Limits) -> Limits:
         """These limits, cut to the CPUs and the memory that this process may use."""
-        return limits.but(cpus=min(limits.cpus, len(_cpus())), memory_bytes=min(limits.memory_bytes, _memory()))
+        return limits.but(
+            cpus=min(limits.cpus, len(machine.cpus())), memory_bytes=min(limits.memory_bytes, machine.memory())
+        )
+
+    def prepare(self, entries: Sequence[Entry], progress: Progress) -> None:
+        """Nothing is made: an entry runs on what is installed."""
+
+    def environment(self, entry: Entry) -> Environment:
+        """The packages of this Python."""
+        needs = missing(entry)
+        lacks = f"{', '.join(needs)} is not installed; try: {how_to_install(entry)}" if needs else ""
+        return Environment({**installed(entry), **installed_here("numpy", "scipy")}, missing=lacks)
 
     def open(self, spec: WorkerSpec) -> ProcessSession:
         """Start a worker."""
@@ -63,10 +72,9 @@ class ProcessSession:
     """One worker and its keeper."""
 
     def __init__(self, spec: WorkerSpec) -> None:
-        ram = Path("/dev/shm")  # noqa: S108  a folder of our own is made in it
-        self._scratch = _folder(None)
+        self._scratch = scratch_folder()
         try:
-            self._exchange = _folder(ram if os.access(ram, os.W_OK) else None)
+            self._exchange = ram_folder()
         except StorageError:
             shutil.rmtree(self._scratch, ignore_errors=True)
             raise
@@ -96,12 +104,13 @@ class ProcessSession:
             self._keeper.kill()
             self._shut()
             raise StorageError("the keeper of the process sandbox does not start; is this Python whole?") from None
+        self._in_force = InForce(_pinned(self._worker, spec.limits.cpus), spec.limits.memory_bytes, {"by": "keeper"})
 
     def _order(self, spec: WorkerSpec) -> dict[str, Any]:
         """What the keeper is to do."""
         return {
             "argv": [sys.executable, "-c", _BOOT, str(_root()), str(self._exchange / "wire")],
-            "cpus": _cpus()[: spec.limits.cpus],
+            "cpus": machine.cpus()[: spec.limits.cpus],
             "memory_bytes": spec.limits.memory_bytes,
             "environment": _environment(self._scratch, spec.limits.cpus),
             "cwd": str(self._scratch),
@@ -109,8 +118,13 @@ class ProcessSession:
         }
 
     @property
-    def exchange(self) -> Path:
+    def questions(self) -> Path:
         """The shared folder."""
+        return self._exchange
+
+    @property
+    def answers(self) -> Path:
+        """The shared folder too: a process could reach the one as well as the other."""
         return self._exchange
 
     @property
@@ -123,6 +137,10 @@ class ProcessSession:
     def inside(self, path: str) -> str:
         """The same path: nothing is mounted elsewhere."""
         return path
+
+    def in_force(self) -> InForce:
+        """The CPUs that the worker was pinned to when it started, and what the keeper ends it for."""
+        return self._in_force
 
     def reading(self) -> Reading:
         """What has been used so far, as the keeper sees it."""
@@ -250,36 +268,15 @@ _BOOT = (
 )
 
 
+def _pinned(pid: int, wanted: int) -> int:
+    """The number of CPUs that a process may use, where this system says so; what was wanted, where it has ended."""
+    with contextlib.suppress(OSError, AttributeError):
+        return len(os.sched_getaffinity(pid))
+    return wanted
+
+
 def _root() -> Path:
     return Path(__file__).resolve().parents[2]
-
-
-def _folder(parent: Path | None) -> Path:
-    try:
-        return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent))
-    except OSError as error:
-        where = parent or tempfile.gettempdir()
-        raise StorageError(f"{where}: no temporary folder can be made ({error.strerror}); free some space") from error
-
-
-def _cpus() -> list[int]:
-    """The CPUs that this process may use, fewer where its container has a quota."""
-    if not hasattr(os, "sched_getaffinity"):
-        return list(range(os.cpu_count() or 1))
-    cpus = sorted(os.sched_getaffinity(0))
-    with contextlib.suppress(OSError, ValueError):
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
-        cpus = cpus[: max(1, int(quota) // int(period))]
-    return cpus
-
-
-def _memory() -> int:
-    """Bytes of memory of this machine, or of the container that this process is in."""
-    total = int(psutil.virtual_memory().total)
-    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with contextlib.suppress(OSError, ValueError):
-            total = min(total, int(Path(name).read_text(encoding="ascii")))
-    return total // MEMORY_STEP * MEMORY_STEP
 
 
 def _environment(scratch: Path, threads: int) -> dict[str, str]:

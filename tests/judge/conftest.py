@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ann_bench.sandbox.process import PREFIX
+from ann_bench.sandbox.folders import PREFIX
 from tests.support import Bench, bench, processes_with, temporary_folders
 
 

@@ -92,7 +92,7 @@ def test_whatever_changes_is_another_configuration(
     if change == "timeout":
         options = ["--timeout", "100s"]
     if change == "packages":
-        monkeypatch.setattr("ann_bench.judge.plan._leaned_on", lambda: {"numpy": "99"})
+        monkeypatch.setattr("ann_bench.sandbox.process.installed_here", lambda *names: {"numpy": "99"})
     if change == "machine":
         monkeypatch.setattr("ann_bench.judge.plan.machine", lambda: {"cpu_model": "abacus"})
     if change == "code":

@@ -10,19 +10,20 @@ from pathlib import Path
 
 import pytest
 
+from ann_bench.entries.discovery import entry_at
 from ann_bench.errors import UsageError
 from ann_bench.sandbox import WorkerSpec, find_sandbox
-from ann_bench.sandbox.process import MEMORY_STEP
+from ann_bench.sandbox.machine import MEMORY_STEP
 from ann_bench.wire import WireClosed
 from ann_bench.workload import Limits
-from tests.support import temporary_folders
+from tests.support import temporary_folders, write_entry
 
 LIMITS = Limits(cpus=1, memory_bytes=2**30)
 
 
 @pytest.fixture
 def session(tmp_path: Path):
-    opened = find_sandbox("process").open(WorkerSpec(tmp_path, LIMITS))
+    opened = find_sandbox("process").open(WorkerSpec(entry_at(write_entry(tmp_path / "mine"), "filtered"), LIMITS))
     yield opened
 
 
@@ -49,7 +50,7 @@ def test_the_worker_calls_and_quits(session) -> None:
     end = session.close()
     assert (end.code, end.signal, end.killed, end.out_of_memory, end.left_behind) == (0, None, False, False, 0)
     assert end.reading.peak_memory_bytes >= reading.memory_bytes
-    assert not session.exchange.exists()
+    assert not session.questions.exists()
 
 
 def test_killing_is_quick(session) -> None:
@@ -70,14 +71,18 @@ def test_a_worker_whose_judge_hangs_up_ends(session) -> None:
 def test_closing_a_worker_that_does_not_end_kills_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ann_bench.sandbox.process._BOOT", "import time; time.sleep(600)")
     start = time.monotonic()
-    end = find_sandbox("process").open(WorkerSpec(tmp_path, LIMITS)).close(0.1)
+    end = (
+        find_sandbox("process")
+        .open(WorkerSpec(entry_at(write_entry(tmp_path / "mine"), "filtered"), LIMITS))
+        .close(0.1)
+    )
     assert (end.killed, end.signal) == (True, 9)
     assert time.monotonic() - start < 30
 
 
 def test_a_worker_that_cannot_start_is_gone_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ann_bench.sandbox.process._BOOT", "print('no'); raise SystemExit(7)")
-    session = find_sandbox("process").open(WorkerSpec(tmp_path, LIMITS))
+    session = find_sandbox("process").open(WorkerSpec(entry_at(write_entry(tmp_path / "mine"), "filtered"), LIMITS))
     with pytest.raises(WireClosed):
         session.channel.receive(60)
     end = session.close()
@@ -88,7 +93,9 @@ def test_a_worker_that_cannot_start_is_gone_at_once(tmp_path: Path, monkeypatch:
 def test_the_log_keeps_its_start_and_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = "print('first'); [print('x' * 99) for _ in range(50_000)]; print('last')"
     monkeypatch.setattr("ann_bench.sandbox.process._BOOT", script)
-    end = find_sandbox("process").open(WorkerSpec(tmp_path, LIMITS)).close(30)
+    end = (
+        find_sandbox("process").open(WorkerSpec(entry_at(write_entry(tmp_path / "mine"), "filtered"), LIMITS)).close(30)
+    )
     assert end.log.startswith("first\n")
     assert end.log.endswith("last\n")
     assert "bytes left out" in end.log
@@ -96,14 +103,16 @@ def test_the_log_keeps_its_start_and_its_end(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_judge_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
+    folder = write_entry(tmp_path / "mine")
     script = f"""
 import time
 from pathlib import Path
+from ann_bench.entries.discovery import entry_at
 from ann_bench.sandbox import WorkerSpec, find_sandbox
 from ann_bench.workload import Limits
-session = find_sandbox("process").open(WorkerSpec(Path({str(tmp_path)!r}), Limits(1, 2**30)))
+session = find_sandbox("process").open(WorkerSpec(entry_at(Path({str(folder)!r}), "filtered"), Limits(1, 2**30)))
 session.channel.receive(60)
-print(session.exchange, flush=True)
+print(session.questions, flush=True)
 time.sleep(600)
 """
     judge = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
@@ -126,4 +135,4 @@ def test_a_keeper_that_is_killed_takes_the_worker_with_it(session) -> None:
         session.channel.receive(10)
     end = session.close()
     assert end.signal == 9
-    assert not session.exchange.exists()
+    assert not session.questions.exists()
