@@ -41,6 +41,21 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]
         return seconds
 
 
+class CpuSet(click.ParamType):  # type: ignore[type-arg]
+    """CPUs by their numbers, such as `0-3,6`."""
+
+    name = "list"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Parse, or say how to write it."""
+        from ann_bench.sandbox.machine import cpu_list
+
+        try:
+            return value if isinstance(value, tuple) else cpu_list(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
 def messages() -> Console:
     """The console for what goes on: the library's log at level INFO, on standard error."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)

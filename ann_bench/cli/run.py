@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from ann_bench.cli._options import Bytes, Seconds, messages
+from ann_bench.cli._options import Bytes, CpuSet, Seconds, messages
 from ann_bench.cli._progress import bars
 from ann_bench.errors import StorageError, UsageError
 
@@ -63,11 +63,21 @@ class Request:
 @click.option("--k", type=click.IntRange(1, 10_000), help="Neighbours to a query. Default: the track's.")
 @click.option("--runs", type=click.IntRange(1, 1000), help="Repeats of each batch of queries. Default: the track's.")
 @click.option("--builds", type=click.IntRange(1, 1000), default=1, show_default=True, help="Builds of each index.")
-@click.option("--sandbox", default="process", show_default=True, metavar="KIND", help="Where entries run.")
-@click.option("--cpus", type=click.IntRange(1), help="Whole CPUs that an entry may use. Default: the track's.")
-@click.option("--memory", type=Bytes(), help="Memory that an entry may use, such as 16g. Default: the track's.")
 @click.option(
-    "--timeout", type=Seconds(), help="Longest time for one build or batch, such as 10m. Default: the track's."
+    "--sandbox",
+    default="auto",
+    show_default=True,
+    metavar="KIND",
+    help="Where entries run: docker (images that are missing are built), process, or auto: docker where it is ready.",
+)
+@click.option("--cpus", type=click.IntRange(1), help="Whole CPUs that an entry may use. Default: the track's.")
+@click.option("--cpuset", type=CpuSet(), default=(), help="Which CPUs, such as 0-7. Default: the first that are free.")
+@click.option("--memory", type=Bytes(), help="Memory that an entry may use, such as 16g. Default: the track's.")
+@click.option("--build-limit", type=Seconds(), help="Longest time for one build, such as 12h. Default: the track's.")
+@click.option(
+    "--timeout",
+    type=Seconds(),
+    help="Longest time for one batch (a stream: for all of it), and for a build without --build-limit.",
 )
 @click.option(
     "--results", type=click.Path(path_type=Path), default="results", show_default=True, help="Where results are kept."
@@ -89,14 +99,19 @@ def command(only_list: bool, **options: Any) -> int:
     from ann_bench.results.store import Store
 
     names = {field.name for field in dataclasses.fields(Options)}
-    renamed = {"memory_bytes": options.pop("memory"), "timeout_seconds": options.pop("timeout"), **options}
+    renamed = {
+        "memory_bytes": options.pop("memory"),
+        "build_seconds": options.pop("build_limit"),
+        "timeout_seconds": options.pop("timeout"),
+        **options,
+    }
     request = Request(**{name: value for name, value in renamed.items() if name not in names})
     choice = Options(**{name: value for name, value in renamed.items() if name in names})
     console = messages()
     store = Store(request.results)
     if not only_list:
         store.check_writable()
-    plan = _plan(request, choice, console)
+    plan = _plan(request, choice, console, build=not only_list)
     if only_list:
         return _list(plan, store, request)
     with bars(console) as progress:
@@ -104,25 +119,29 @@ def command(only_list: bool, **options: Any) -> int:
     return _show(plan, tally, store, request, console)
 
 
-def _plan(request: Request, choice: Options, console: Console) -> Plan:
+def _plan(request: Request, choice: Options, console: Console, *, build: bool) -> Plan:
     from ann_bench.datasets.home import home
     from ann_bench.datasets.prepare import prepare
     from ann_bench.datasets.registry import find_manifest
     from ann_bench.entries.discovery import choose
     from ann_bench.judge.plan import plan, setting
-    from ann_bench.sandbox import find_sandbox
+    from ann_bench.sandbox import choose_sandbox
     from ann_bench.tracks import find_track
 
     track = find_track(request.track)
     _refuse_without_a_home(request, home())
-    sandbox = find_sandbox(request.sandbox)
     name = request.dataset or track.default_dataset
     manifest = find_manifest(name, track.name)
     entries = choose(track.name, home(), request.algorithm, request.entry)
+    place = choose_sandbox(request.sandbox, entries)
+    if place.line:
+        console.print(place.line, style="dim")
     with bars(console) as progress:
+        if build:
+            place.sandbox.prepare(entries, request.results / "logs", progress)
         dataset = prepare(manifest, request.queries, progress)
         source = str(manifest.origin) if name.endswith((".yaml", ".yml")) else name
-        common = setting(track, dataset, sandbox, choice, source)
+        common = setting(track, dataset, place.sandbox, choice, source)
         _say_limits(common.limits, track.limits, choice, console)
         return plan(common, entries)
 

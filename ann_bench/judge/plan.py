@@ -14,7 +14,7 @@ from ann_bench.entries.entry import Entry, entry_hash, plan_configs
 from ann_bench.errors import UsageError
 from ann_bench.judge.provenance import machine
 from ann_bench.results.model import Identity, Outcome, Status
-from ann_bench.sandbox import Environment, Sandbox
+from ann_bench.sandbox import LEAST_MEMORY, Environment, Sandbox
 from ann_bench.tracks import Track
 from ann_bench.workload import Limits, Workload
 
@@ -27,6 +27,7 @@ class Options:
     runs: int | None = None
     builds: int = 1
     cpus: int | None = None
+    cpuset: tuple[int, ...] = ()
     memory_bytes: int | None = None
     build_seconds: float | None = None
     timeout_seconds: float | None = None
@@ -44,6 +45,7 @@ class Setting:
     k: int
     runs: int
     builds: int
+    cpus: tuple[int, ...]
     manifest: str = ""
 
 
@@ -57,7 +59,7 @@ class Config:
 
 @dataclass(frozen=True)
 class Job:
-    """One entry with all its query configs; `environment` goes into its results, `refusal` says why it is not started."""
+    """One entry with all its query configs, and what it runs on; `refusal` says why it is not even started."""
 
     entry: Entry
     build: dict[str, Any]
@@ -91,17 +93,34 @@ def setting(track: Track, dataset: Dataset, sandbox: Sandbox, options: Options, 
         operation_seconds=options.timeout_seconds,
         run_seconds=options.timeout_seconds if track.limits.run_seconds else None,
     )
+    free = sandbox.cpus()
+    absent = [cpu for cpu in options.cpuset if cpu not in free]
+    if absent:
+        raise UsageError(f"the CPUs {_shown(absent)} are not there or not free; those that can be used: {_shown(free)}")
+    if options.cpuset:
+        limits = limits.but(cpus=min(limits.cpus, len(options.cpuset)))
+    limits = sandbox.fit(limits)
+    if limits.memory_bytes < LEAST_MEMORY:
+        given, least = limits.memory_bytes / 2**20, LEAST_MEMORY / 2**20
+        raise UsageError(
+            f"a memory limit of {given:.3g} MiB is below what the worker itself needs; give {least:.0f}m or more"
+        )
     return Setting(
         track=track,
         dataset=dataset,
         workload=workload,
         sandbox=sandbox,
-        limits=sandbox.fit(limits),
+        limits=limits,
         k=k,
         runs=1 if workload.mutates else options.runs or track.runs,
         builds=options.builds,
+        cpus=(options.cpuset or tuple(free))[: limits.cpus],
         manifest=manifest or dataset.name,
     )
+
+
+def _shown(cpus: Sequence[int]) -> str:
+    return ",".join(map(str, cpus))
 
 
 def plan(common: Setting, entries: Sequence[Entry]) -> Plan:

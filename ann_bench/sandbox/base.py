@@ -12,6 +12,9 @@ from ann_bench.progress import Progress
 from ann_bench.wire import Channel
 from ann_bench.workload import Limits
 
+#: No worker starts in less memory than this: 30 MiB of its own were seen before an entry came in, and 20 of files.
+LEAST_MEMORY = 64 * 2**20
+
 
 class SandboxLost(Exception):
     """The sandbox does not answer any more: the entry got at what watches it, or somebody else did."""
@@ -19,11 +22,13 @@ class SandboxLost(Exception):
 
 @dataclass(frozen=True)
 class WorkerSpec:
-    """What a worker needs: the entry, its limits, and the files that it may read."""
+    """What a worker needs: the entry, its limits, the files that it may read, and which CPUs it gets (as many as the
+    limits say)."""
 
     entry: Entry
     limits: Limits
     inputs: Sequence[Path] = ()
+    cpus: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -52,13 +57,18 @@ class InForce:
 
 @dataclass(frozen=True)
 class Reading:
-    """What the worker and all its children have used so far: CPU seconds, bytes (now and at the peak)."""
+    """What the worker and all its children have used so far: CPU seconds, bytes (now and at the peak).
+
+    Anonymous are the bytes that no file on a disk backs: they count against the limit. Those of files do not, since the
+    kernel can drop them.
+    """
 
     cpu_seconds: float
     memory_bytes: int
     peak_memory_bytes: int
     peak_anonymous_bytes: int
     processes: int
+    peak_file_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -119,11 +129,14 @@ class Sandbox(Protocol):
     def name(self) -> str:
         """The name that results carry."""
 
+    def cpus(self) -> list[int]:
+        """The CPUs that workers may be given, by their numbers."""
+
     def fit(self, limits: Limits) -> Limits:
         """These limits, cut to what this machine has."""
 
-    def prepare(self, entries: Sequence[Entry], progress: Progress) -> None:
-        """Make what these entries need and is not there; what cannot be made is told by `environment`."""
+    def prepare(self, entries: Sequence[Entry], logs: Path, progress: Progress) -> None:
+        """Make what these entries need and is not there, with logs in a folder; `environment` tells what failed."""
 
     def environment(self, entry: Entry) -> Environment:
         """What this entry would run on here, and what is missing."""

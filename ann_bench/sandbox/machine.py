@@ -31,3 +31,18 @@ def memory() -> int:
         with contextlib.suppress(OSError, ValueError):
             total = min(total, int(Path(name).read_text(encoding="ascii")))
     return total // MEMORY_STEP * MEMORY_STEP
+
+
+def cpu_list(text: str) -> tuple[int, ...]:
+    """The numbers in `0-3,6`; ValueError where it is no such list."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if (
+            not first.isdecimal()
+            or (dash and not last.isdecimal())
+            or int(last or first) - int(first) not in range(4096)
+        ):
+            raise ValueError(f"{text!r} is no list of CPUs; write 0-3 or 0,2,4")
+        found |= set(range(int(first), int(last or first) + 1))
+    return tuple(sorted(found))

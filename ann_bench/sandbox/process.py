@@ -28,6 +28,7 @@ from ann_bench.errors import StorageError
 from ann_bench.progress import Progress
 from ann_bench.sandbox import machine
 from ann_bench.sandbox.base import Environment, Exit, InForce, Reading, SandboxLost, WorkerSpec
+from ann_bench.sandbox.environment import worker_environment
 from ann_bench.sandbox.folders import ram_folder, scratch_folder
 from ann_bench.wire import Channel, WireClosed, WireTimeout
 from ann_bench.workload import Limits
@@ -39,7 +40,6 @@ ANSWER_SECONDS = 20.0
 STRAY_SECONDS = 5.0
 
 
-_THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA", "VECLIB_MAXIMUM", "RAYON")
 _KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
 
 
@@ -54,7 +54,7 @@ class ProcessSandbox:
             cpus=min(limits.cpus, len(machine.cpus())), memory_bytes=min(limits.memory_bytes, machine.memory())
         )
 
-    def prepare(self, entries: Sequence[Entry], progress: Progress) -> None:
+    def prepare(self, entries: Sequence[Entry], logs: Path, progress: Progress) -> None:
         """Nothing is made: an entry runs on what is installed."""
 
     def environment(self, entry: Entry) -> Environment:
@@ -110,7 +110,7 @@ class ProcessSession:
         """What the keeper is to do."""
         return {
             "argv": [sys.executable, "-c", _BOOT, str(_root()), str(self._exchange / "wire")],
-            "cpus": machine.cpus()[: spec.limits.cpus],
+            "cpus": list(spec.cpus),
             "memory_bytes": spec.limits.memory_bytes,
             "environment": _environment(self._scratch, spec.limits.cpus),
             "cwd": str(self._scratch),
@@ -280,16 +280,6 @@ def _root() -> Path:
 
 
 def _environment(scratch: Path, threads: int) -> dict[str, str]:
-    """A small, known environment: nothing of the judge's leaks into a measurement."""
+    """What a worker of this machine needs beside what every worker gets: where programs and packages are."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    bounds = {f"{name}_NUM_THREADS": str(threads) for name in _THREADS if name != "VECLIB_MAXIMUM"}
-    return {
-        **kept,
-        **bounds,
-        "VECLIB_MAXIMUM_THREADS": str(threads),
-        "HOME": str(scratch),
-        "TMPDIR": str(scratch),
-        "PYTHONUSERBASE": site.getuserbase(),
-        "PYTHONUNBUFFERED": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
+    return {**kept, **worker_environment(str(scratch), threads), "PYTHONUSERBASE": site.getuserbase()}

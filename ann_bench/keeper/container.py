@@ -1,0 +1,131 @@
+"""The watch over one container: looks at its memory, and ends it when the judge is no more."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import sys
+import time
+from typing import Any
+
+from ann_bench.keeper.cgroup import Cgroup, Use, cgroup_of
+from ann_bench.keeper.keep import say
+from ann_bench.keeper.tree import GROWTH, LEAST_PAUSE, MOST_PAUSE
+
+#: How long a container is looked for that the judge may have been about to make when it ended.
+LATE_SECONDS = 5.0
+
+
+class Watch:
+    """The loop.
+
+    `order` is {"container": its name, "memory_bytes", "remove": folders}; the engine is found as the judge found it.
+    """
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        self.order = order
+        self.group: Cgroup | None = None
+        self.last = Use(0.0, 0, 0, 0, 0, 0)
+        self.anonymous = self.peak_anonymous = self.peak_files = self.most = 0
+        self.commands = b""
+
+    def run(self) -> bool:
+        """Watch until told to stop (True), or until the judge is gone (False)."""
+        while True:
+            ready, _, _ = select.select([0], [], [], self.pause())
+            if not ready:
+                self.sample()
+                continue
+            data = os.read(0, 4096)
+            if not data:
+                return False
+            *lines, self.commands = (self.commands + data).split(b"\n")
+            for line in lines:
+                word, _, argument = line.decode().partition(" ")
+                if word == "watch":
+                    self.watch(int(argument))
+                elif word == "reading":
+                    say({"event": "reading", **self.reading()})
+                elif word == "stop":
+                    return True
+
+    def watch(self, pid: int) -> None:
+        """Look at the group of this process from now on; where it has ended already there is nothing to see."""
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            self.group = cgroup_of(pid)
+        say({"event": "watching", "seen": self.group is not None})
+
+    def pause(self) -> float:
+        """Seconds until the next look: near the limit more often, since every look takes a moment from the entry."""
+        if self.group is None:
+            return MOST_PAUSE
+        return min(MOST_PAUSE, max(LEAST_PAUSE, (self.order["memory_bytes"] - self.anonymous) / GROWTH))
+
+    def sample(self) -> None:
+        """One look; a group that is gone keeps its last figures."""
+        if self.group is None:
+            return
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            self.seen(*self.group.memory_now())
+
+    def seen(self, anonymous: int, files: int) -> None:
+        """Keep the peaks."""
+        self.anonymous = anonymous
+        self.peak_anonymous = max(self.peak_anonymous, anonymous)
+        self.peak_files = max(self.peak_files, files)
+
+    def reading(self) -> dict[str, Any]:
+        """All the figures, fresh."""
+        members = 0
+        if self.group is not None:
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                self.last = self.group.use()
+            members = len(self.group.members())
+        self.most = max(self.most, members - 1)  # all but the shell that waits for the worker
+        self.seen(self.last.anonymous_bytes, self.last.file_bytes)
+        return {
+            "cpu_seconds": self.last.cpu_seconds,
+            "memory_bytes": self.last.memory_bytes,
+            "peak_memory_bytes": self.last.peak_memory_bytes,
+            "peak_anonymous_bytes": self.peak_anonymous,
+            "peak_file_bytes": self.peak_files,
+            "processes": self.most,
+            "oom_kills": self.last.oom_kills,
+            "members": members,
+        }
+
+    def end(self) -> None:
+        """The judge is gone: end its container, remove its folders."""
+        until = time.monotonic() + LATE_SECONDS
+        while not remove(self.order["container"]) and time.monotonic() < until:
+            time.sleep(0.1)
+        for folder in self.order["remove"]:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove(name: str) -> bool:
+    """End and remove a container; False where it is not there (yet). An engine that is gone has nothing to end."""
+    import docker
+
+    try:
+        docker.from_env().api.remove_container(name, force=True, v=True)
+    except docker.errors.NotFound:
+        return False
+    except Exception as error:  # noqa: BLE001  nobody is left to tell; the next run looks for what stayed behind
+        sys.stderr.write(f"container {name}: {error}\n")
+    return True
+
+
+def order_from_judge() -> dict[str, Any] | None:
+    """The first line on standard input; None where the judge ended before."""
+    line = b""
+    while not line.endswith(b"\n"):
+        data = os.read(0, 1)
+        if not data:
+            return None
+        line += data
+    order: dict[str, Any] = json.loads(line)
+    return order
