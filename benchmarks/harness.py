@@ -101,7 +101,7 @@ def fixed_cost(common: Setting, rounds: int) -> list[float]:
 def _ready(common: Setting, name: str, build: dict[str, Any]) -> Driver:
     """A driver of one of the benchmark's own entries, its index built."""
     entry = entry_at(ENTRIES / name, "filtered")
-    session = common.sandbox.open(WorkerSpec(entry, common.limits, files(common.dataset), common.cpus))
+    session = common.sandbox.open(WorkerSpec(entry, common.limits, common.cpus, files(common.dataset)))
     driver = Driver(session, common.dataset, common.limits)
     driver.start(entry, build)
     driver.change(common.workload.operations[0])

@@ -64,7 +64,7 @@ class _Build:
     def index(self, records: Sequence[Record]) -> int:
         """Build one index and measure configs with it; returns how many of them are done with, failed or not."""
         setting = self.setting
-        spec = WorkerSpec(self.job.entry, setting.limits, tuple(files(setting.dataset)), setting.cpus)
+        spec = WorkerSpec(self.job.entry, setting.limits, setting.cpus, tuple(files(setting.dataset)))
         driver = Driver(setting.sandbox.open(spec), setting.dataset, setting.limits)
         try:
             return self._configs(driver, records)

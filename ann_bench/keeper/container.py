@@ -62,7 +62,8 @@ class Watch:
         """Seconds until the next look: near the limit more often, since every look takes a moment from the entry."""
         if self.group is None:
             return MOST_PAUSE
-        return min(MOST_PAUSE, max(LEAST_PAUSE, (self.order["memory_bytes"] - self.anonymous) / GROWTH))
+        room = int(self.order["memory_bytes"]) - self.anonymous
+        return min(MOST_PAUSE, max(LEAST_PAUSE, room / GROWTH))
 
     def sample(self) -> None:
         """One look; a group that is gone keeps its last figures."""

@@ -22,13 +22,12 @@ class SandboxLost(Exception):
 
 @dataclass(frozen=True)
 class WorkerSpec:
-    """What a worker needs: the entry, its limits, the files that it may read, and which CPUs it gets (as many as the
-    limits say)."""
+    """What a worker needs: the entry, its limits, its CPUs (as many as the limits say), the files that it may read."""
 
     entry: Entry
     limits: Limits
+    cpus: Sequence[int]
     inputs: Sequence[Path] = ()
-    cpus: Sequence[int] = ()
 
 
 @dataclass(frozen=True)

@@ -128,8 +128,8 @@ class DockerSession:
     def _accept(self) -> Channel:
         until = time.monotonic() + START_SECONDS
         while time.monotonic() < until:
-            ready, _, _ = select.select([self._listener, self._ended], [], [], 1.0)
-            if self._listener in ready:
+            ready, _, _ = select.select([self._listener.fileno(), self._ended], [], [], 1.0)
+            if self._listener.fileno() in ready:
                 self._connection, _ = self._listener.accept()
                 self._listener.close()
                 return Channel(self._connection, self._ended)

@@ -48,11 +48,14 @@ class ProcessSandbox:
 
     name = "process"
 
+    def cpus(self) -> list[int]:
+        """Those that this process may use."""
+        return machine.cpus()
+
     def fit(self, limits: Limits) -> Limits:
         """These limits, cut to the CPUs and the memory that this process may use."""
-        return limits.but(
-            cpus=min(limits.cpus, len(machine.cpus())), memory_bytes=min(limits.memory_bytes, machine.memory())
-        )
+        cpus, memory = min(limits.cpus, len(self.cpus())), min(limits.memory_bytes, machine.memory())
+        return limits.but(cpus=cpus, memory_bytes=memory)
 
     def prepare(self, entries: Sequence[Entry], logs: Path, progress: Progress) -> None:
         """Nothing is made: an entry runs on what is installed."""

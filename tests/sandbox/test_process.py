@@ -19,11 +19,14 @@ from ann_bench.workload import Limits
 from tests.support import temporary_folders, write_entry
 
 LIMITS = Limits(cpus=1, memory_bytes=2**30)
+CPUS = [min(os.sched_getaffinity(0))]
 
 
 @pytest.fixture
 def session(tmp_path: Path):
-    opened = find_sandbox("process").open(WorkerSpec(entry_at(write_entry(tmp_path / "mine"), "filtered"), LIMITS))
+    opened = find_sandbox("process").open(
+        WorkerSpec(entry_at(write_entry(tmp_path / "mine"), "filtered"), LIMITS, CPUS)
+    )
     yield opened
 
 
@@ -73,7 +76,7 @@ def test_closing_a_worker_that_does_not_end_kills_it(tmp_path: Path, monkeypatch
     start = time.monotonic()
     end = (
         find_sandbox("process")
-        .open(WorkerSpec(entry_at(write_entry(tmp_path / "mine"), "filtered"), LIMITS))
+        .open(WorkerSpec(entry_at(write_entry(tmp_path / "mine"), "filtered"), LIMITS, CPUS))
         .close(0.1)
     )
     assert (end.killed, end.signal) == (True, 9)
@@ -82,7 +85,9 @@ def test_closing_a_worker_that_does_not_end_kills_it(tmp_path: Path, monkeypatch
 
 def test_a_worker_that_cannot_start_is_gone_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ann_bench.sandbox.process._BOOT", "print('no'); raise SystemExit(7)")
-    session = find_sandbox("process").open(WorkerSpec(entry_at(write_entry(tmp_path / "mine"), "filtered"), LIMITS))
+    session = find_sandbox("process").open(
+        WorkerSpec(entry_at(write_entry(tmp_path / "mine"), "filtered"), LIMITS, CPUS)
+    )
     with pytest.raises(WireClosed):
         session.channel.receive(60)
     end = session.close()
@@ -94,7 +99,9 @@ def test_the_log_keeps_its_start_and_its_end(tmp_path: Path, monkeypatch: pytest
     script = "print('first'); [print('x' * 99) for _ in range(50_000)]; print('last')"
     monkeypatch.setattr("ann_bench.sandbox.process._BOOT", script)
     end = (
-        find_sandbox("process").open(WorkerSpec(entry_at(write_entry(tmp_path / "mine"), "filtered"), LIMITS)).close(30)
+        find_sandbox("process")
+        .open(WorkerSpec(entry_at(write_entry(tmp_path / "mine"), "filtered"), LIMITS, CPUS))
+        .close(30)
     )
     assert end.log.startswith("first\n")
     assert end.log.endswith("last\n")
@@ -110,7 +117,7 @@ from pathlib import Path
 from ann_bench.entries.discovery import entry_at
 from ann_bench.sandbox import WorkerSpec, find_sandbox
 from ann_bench.workload import Limits
-session = find_sandbox("process").open(WorkerSpec(entry_at(Path({str(folder)!r}), "filtered"), Limits(1, 2**30)))
+session = find_sandbox("process").open(WorkerSpec(entry_at(Path({str(folder)!r}), "filtered"), Limits(1, 2**30), [0]))
 session.channel.receive(60)
 print(session.questions, flush=True)
 time.sleep(600)
