@@ -68,6 +68,7 @@ class Request:
     default="auto",
     show_default=True,
     metavar="KIND",
+    envvar="ANN_BENCH_SANDBOX",
     help="Where entries run: docker (images that are missing are built), process, or auto: docker where it is ready.",
 )
 @click.option("--cpus", type=click.IntRange(1), help="Whole CPUs that an entry may use. Default: the track's.")

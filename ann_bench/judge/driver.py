@@ -142,9 +142,9 @@ class Driver:
         """Read back what the worker is really under; anything but what was asked breaks the rules."""
         found: InForce = self._guard(doing, self.session.in_force)
         self.in_force = found
-        if (found.cpus, found.memory_bytes) != (self.limits.cpus, self.limits.memory_bytes):
-            asked = _limits(self.limits.cpus, self.limits.memory_bytes)
-            self._broken(f"was given {_limits(found.cpus, found.memory_bytes)} instead of {asked} (seen at {doing})")
+        asked = InForce(self.limits.cpus, self.limits.memory_bytes)
+        if (found.cpus, found.memory_bytes, found.swap_bytes) != (asked.cpus, asked.memory_bytes, asked.swap_bytes):
+            self._broken(f"was given {_in_words(found)} instead of {_in_words(asked)} (seen at {doing})")
 
     def begin(self) -> None:
         """A new query config: CPU time counts from here."""
@@ -308,8 +308,9 @@ class Driver:
         return {"base": self._ref(self.dataset.base), "tags": self._ref(self.dataset.tags), **_span("rows", rows)}
 
 
-def _limits(cpus: int, memory_bytes: int) -> str:
-    return f"{cpus} CPUs and {memory_bytes / 2**20:,.0f} MiB"
+def _in_words(limits: InForce) -> str:
+    swap = f" and {limits.swap_bytes / 2**20:,.0f} MiB of swap" if limits.swap_bytes else ""
+    return f"{limits.cpus} CPUs and {limits.memory_bytes / 2**20:,.0f} MiB{swap}"
 
 
 def _span(name: str, span: range) -> Message:

@@ -51,6 +51,7 @@ class InForce:
 
     cpus: int
     memory_bytes: int
+    swap_bytes: int = 0
     details: Mapping[str, Any] = field(default_factory=dict)
 
 

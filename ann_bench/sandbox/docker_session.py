@@ -151,14 +151,10 @@ class DockerSession:
         except (OSError, ValueError, KeyError, AttributeError):
             raise WireClosed("the container is gone") from None
         cpus = min(len(bounds.cpus), bounds.cpu_quota)
-        swap = bounds.swap_bytes
-        details = {
-            "by": f"cgroup v{self._group.version}",
-            "cpuset": bounds.cpus,
-            "swap_bytes": swap,
-            "processes": bounds.processes,
-        }
-        return InForce(int(cpus), bounds.memory_bytes + (swap or 0), details)
+        details = {"by": f"cgroup v{self._group.version}", "cpuset": bounds.cpus, "processes": bounds.processes}
+        if bounds.swap_bytes is None:
+            details["swap"] = "not counted by this kernel"
+        return InForce(int(cpus), bounds.memory_bytes, bounds.swap_bytes or 0, details)
 
     def reading(self) -> Reading:
         """What the control group has counted."""

@@ -107,7 +107,9 @@ class ProcessSession:
             self._keeper.kill()
             self._shut()
             raise StorageError("the keeper of the process sandbox does not start; is this Python whole?") from None
-        self._in_force = InForce(_pinned(self._worker, spec.limits.cpus), spec.limits.memory_bytes, {"by": "keeper"})
+        self._in_force = InForce(
+            _pinned(self._worker, spec.limits.cpus), spec.limits.memory_bytes, details={"by": "keeper"}
+        )
 
     def _order(self, spec: WorkerSpec) -> dict[str, Any]:
         """What the keeper is to do."""

@@ -12,6 +12,14 @@ from ann_bench.sandbox.folders import PREFIX
 from tests.support import Bench, bench, processes_with, temporary_folders
 
 
+@pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])
+def sandbox(request: pytest.FixtureRequest) -> str:
+    """Every kind of sandbox in turn."""
+    if request.param == "docker":
+        request.getfixturevalue("engine")
+    return str(request.param)
+
+
 @pytest.fixture
 def nothing_left(tmp_path: Path):
     """No temporary folder and no process outlives a run."""
