@@ -13,7 +13,7 @@ PACKAGE = ROOT / "ann_bench"
 
 #: Each room, and the rooms that it may import. Files at the top of the package are open to all.
 ROOMS = {
-    "cli": {"report", "judge", "tracks", "sandbox", "truth", "results", "datasets", "entries"},
+    "cli": {"report", "judge", "tracks", "sandbox", "truth", "results", "datasets", "entries", "engine"},
     "report": {"results", "tracks"},
     "judge": {"tracks", "sandbox", "truth", "results", "datasets", "entries"},
     "tracks": {"datasets"},
@@ -23,6 +23,7 @@ ROOMS = {
     "results": set(),
     "datasets": set(),
     "entries": set(),
+    "engine": {"entries"},
     "worker": set(),
 }
 

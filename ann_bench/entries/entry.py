@@ -111,12 +111,19 @@ def entry_hash(entry: Entry) -> str:
     the entry from another.
     """
     whole = hashlib.sha256(_config_digest(entry.config))
-    for name, path in sorted(_files(entry.folder)):
-        if name != CONFIG:
-            # Two digests of fixed length for each file: no choice of names and bytes can look like another.
-            whole.update(hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest())
-            whole.update(_file_digest(path))
+    for name, path in files(entry):
+        # Two digests of fixed length for each file: no choice of names and bytes can look like another.
+        whole.update(hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest())
+        whole.update(_file_digest(path))
     return whole.hexdigest()
+
+
+def files(entry: Entry) -> list[tuple[str, Path]]:
+    """The files that the entry runs on, which `entry_hash` covers: names relative to its folder, sorted, and paths.
+
+    Raises UsageError like `entry_hash`.
+    """
+    return sorted((name, path) for name, path in _files(entry.folder) if name != CONFIG)
 
 
 def _config_digest(config: EntryConfig) -> bytes:

@@ -1,0 +1,184 @@
+"""Making the images one by one: build, look inside, finish. Only what is whole and works gets a tag."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ann_bench.engine import dockerfile
+from ann_bench.engine.base import Base
+from ann_bench.engine.build import BuildFailed, Builds, Log, build, open_log, remove_made
+from ann_bench.engine.client import engine_errors
+from ann_bench.engine.context import context
+from ann_bench.engine.labels import Namespace
+from ann_bench.engine.probe import Contents, ProbeFailed, probe
+from ann_bench.engine.recipe import Recipe, finish_dockerfile, own_dockerfile
+from ann_bench.entries.entry import Entry, files
+from ann_bench.errors import EngineError
+from ann_bench.progress import Progress
+
+
+@dataclass
+class Workshop:
+    """What all builds of one command share. Entries may be made in several threads."""
+
+    builds: Builds
+    space: Namespace
+    base: Base
+    common: Recipe
+    arguments: Mapping[str, str]
+    network: str | None
+    logs: Path
+    progress: Progress
+    _before: set[str] = field(default_factory=set)
+    _common_id: str = ""
+    _common_layers: list[str] = field(default_factory=list)
+    _contents: dict[str, Contents] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _installing: dict[str, threading.Lock] = field(default_factory=dict)
+    _fresh: set[str] = field(default_factory=set)
+
+    @property
+    def common_hash(self) -> str:
+        """The hash of the common image."""
+        return self.common.hash
+
+    def open(self) -> None:
+        """Note what is there, once the common image is."""
+        api = self.builds.client.api
+        with engine_errors("asking for its images"):
+            image = api.inspect_image(self.common.tag)
+            listed = api.images(all=True)
+        self._before = {one["Id"].removeprefix("sha256:") for one in listed}
+        # By its id: another process may give the tag to an image of its own.
+        self._common_id, self._common_layers = image["Id"], image["RootFS"]["Layers"]
+        for one in listed:
+            self._note_contents(one.get("Labels") or {})
+
+    def make_common(self, certificates: bytes | None) -> None:
+        """Make the common image; EngineError where that fails, since nothing else can be made then."""
+        given = [] if certificates is None else [("ca.pem", certificates)]
+        with engine_errors("asking for its images"):
+            listed = self.builds.client.api.images(all=True, quiet=True)
+        self._before = {one.removeprefix("sha256:") for one in listed}
+        task = "common image"
+        try:
+            with open_log(self.logs / "common.log") as log, self._nothing_left(log):
+                with context(self.common.dockerfile, given) as tar:
+                    image_id = self._build(tar, log, self._report(task))
+                contents = self._look_inside(image_id, task, log)
+                self._finish(image_id, self.common, contents, log, {"kind": "common"}, None)
+                self.progress(task, 1, 1)
+        except BuildFailed as error:
+            raise EngineError(f"the common image cannot be built: {error}") from error
+
+    def make(self, entry: Entry, recipe: Recipe, *, fresh: bool) -> None:
+        """Make the image of one entry; BuildFailed (or another AnnBenchError) where that fails."""
+        name = f"{entry.track}/{entry.name}"
+        with open_log(self.logs / f"{entry.track}-{entry.name}.log") as log, self._nothing_left(log):
+            image_id = self._environment(entry, recipe, log, fresh)
+            contents = self._look_inside(image_id, name, log)
+            if unmet := contents.unmet(entry.config.requires):
+                raise BuildFailed(f"{', '.join(unmet)} of `requires` not in the image that its Dockerfile makes")
+            kind = {"kind": "entry", "entry": name, "environment": image_id}
+            self._finish(image_id, recipe, contents, log, kind, entry)
+            self.progress(name, 1, 1)
+
+    def _environment(self, entry: Entry, recipe: Recipe, log: Log, fresh: bool) -> str:
+        """The image that the entry's files are put on: the common one and what the entry requires."""
+        arguments = {**self.arguments, dockerfile.ARGUMENT: self._common_id}
+        report = self._report(f"{entry.track}/{entry.name}")
+        own = own_dockerfile(entry) is not None
+        if own:
+            if reason := dockerfile.refusal(recipe.dockerfile):
+                raise BuildFailed(f"{entry.folder / 'Dockerfile'}: {reason}")
+            text = dockerfile.labelled(recipe.dockerfile, f"{self.space.kind}=stage")
+            with context(text, files(entry), folder="") as tar:
+                image_id = self._build(tar, log, report, arguments, fresh)
+            self._check_own(image_id)
+            return image_id
+        # The same requirements are installed once, and not at the same time by entries that share them.
+        with self._lock:
+            installing = self._installing.setdefault(recipe.dockerfile, threading.Lock())
+        with installing:
+            fresh = fresh and recipe.dockerfile not in self._fresh
+            with context(recipe.dockerfile) as tar:
+                image_id = self._build(tar, log, report, arguments, fresh)
+            self._fresh.add(recipe.dockerfile)
+            return image_id
+
+    def _build(
+        self,
+        tar: Any,
+        log: Log,
+        report: Callable[[int, int], None],
+        arguments: Mapping[str, str] | None = None,
+        fresh: bool = False,
+    ) -> str:
+        given = self.arguments if arguments is None else arguments
+        return build(self.builds, tar, log, arguments=given, network=self.network, fresh=fresh, on_step=report)
+
+    def _finish(
+        self, image_id: str, recipe: Recipe, contents: Contents, log: Log, kind: dict[str, str], entry: Entry | None
+    ) -> None:
+        """The entry's files, what is inside as labels, and the tag."""
+        said = {
+            **kind,
+            "hash": recipe.hash,
+            "base": str(self.base),
+            "packages": json.dumps(dict(contents.packages)),
+            "markers": json.dumps(dict(contents.environment)),
+        }
+        labels = {self.space.label(key): value for key, value in said.items()}
+        text = finish_dockerfile(recipe, image_id, labels)
+        with context(text, files(entry) if entry else ()) as tar:
+            build(self.builds, tar, log, arguments={}, network="none", tag=recipe.tag)
+
+    def _look_inside(self, image_id: str, name: str, log: Log) -> Contents:
+        if image_id in self._contents:
+            return self._contents[image_id]
+        if self.builds.ended.is_set():
+            raise BuildFailed("ended before it was done")
+        try:
+            contents = probe(self.builds.client, image_id, name, self.space)
+        except ProbeFailed as error:
+            raise BuildFailed(f"Python with numpy and scipy does not run in the image: {error}") from error
+        self._contents[image_id] = contents
+        return contents
+
+    def _note_contents(self, labels: Mapping[str, str]) -> None:
+        """What was found inside an image before needs no second look: ids are hashes of what images hold."""
+        environment = labels.get(self.space.label("environment"))
+        keys = [self.space.label("packages"), self.space.label("markers")]
+        if environment and all(key in labels for key in keys):
+            packages, markers = (json.loads(labels[key]) for key in keys)
+            self._contents[environment] = Contents(packages, markers)
+
+    def _check_own(self, image_id: str) -> None:
+        """What an entry's own Dockerfile may not do, read off its image."""
+        with engine_errors("looking at an image"):
+            image = self.builds.client.api.inspect_image(image_id)
+        if image["RootFS"]["Layers"][: len(self._common_layers)] != self._common_layers:
+            raise BuildFailed(f"its Dockerfile makes an image that does not begin with ${{{dockerfile.ARGUMENT}}}")
+        if volumes := image["Config"].get("Volumes"):
+            raise BuildFailed(f"its Dockerfile declares VOLUME {' '.join(volumes)}, which would be room without limit")
+
+    def _report(self, task: str) -> Callable[[int, int], None]:
+        return lambda done, total: self.progress(task, done, total + 1)
+
+    @contextmanager
+    def _nothing_left(self, log: Log) -> Iterator[None]:
+        """A build that fails keeps nothing in the engine; its log ends with the reason."""
+        try:
+            yield
+        except BaseException as error:
+            remove_made(self.builds.client, log.made, self._before)
+            log.write(f"{error}\n")
+            if isinstance(error, BuildFailed):
+                raise BuildFailed(f"{error}; log: {log.path}") from error
+            raise
