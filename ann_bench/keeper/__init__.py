@@ -12,7 +12,7 @@ start and the end of what the tree prints, and removes its folders.
 
 `watch` looks at a container, whose worker the engine starts and ends:
 
-    judge -> keeper (stdin)      {"container", "memory_bytes", "remove"}, then "watch PID", "reading", "stop";
+    judge -> keeper (stdin)      {"container", "memory_bytes", "ended", "remove"}, then "watch PID", "reading", "stop";
                                  end of file: the judge is gone, the container is ended
     keeper -> judge (stdout)     one JSON object for each "watch" and "reading"
 """

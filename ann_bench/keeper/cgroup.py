@@ -62,6 +62,11 @@ class Cgroup:
         shared = stat.get("shmem", 0)
         return stat["anon"] + shared, stat["file"] - shared
 
+    def oom_kills(self) -> int:
+        """How many of its processes the kernel has ended for want of memory; OSError where the group is gone."""
+        name = "memory.oom_control" if self.version == 1 else "memory.events"
+        return _table(self.memory / name).get("oom_kill", 0)
+
     def bounds(self) -> Bounds:
         """The limits in force; OSError where the group is gone."""
         return _bounds_1(self) if self.version == 1 else _bounds_2(self)
@@ -120,7 +125,7 @@ def _use_1(group: Cgroup) -> Use:
         peak_memory_bytes=_number(group.memory / "memory.max_usage_in_bytes"),
         anonymous_bytes=anonymous,
         file_bytes=files,
-        oom_kills=_table(group.memory / "memory.oom_control").get("oom_kill", 0),
+        oom_kills=group.oom_kills(),
     )
 
 
@@ -133,7 +138,7 @@ def _use_2(group: Cgroup) -> Use:
         peak_memory_bytes=_number(group.memory / "memory.peak", now),  # since Linux 5.19
         anonymous_bytes=anonymous,
         file_bytes=files,
-        oom_kills=_table(group.memory / "memory.events").get("oom_kill", 0),
+        oom_kills=group.oom_kills(),
     )
 
 

@@ -18,11 +18,15 @@ from ann_bench.keeper.tree import GROWTH, LEAST_PAUSE, MOST_PAUSE
 #: How long a container is looked for that the judge may have been about to make when it ended.
 LATE_SECONDS = 5.0
 
+#: What a shell reports of a process that was ended by SIGKILL.
+KILLED = b"137\n"
+
 
 class Watch:
     """The loop.
 
-    `order` is {"container": its name, "memory_bytes", "remove": folders}; the engine is found as the judge found it.
+    `order` is {"container": its name, "memory_bytes", "ended": the pipe that tells the judge of the worker's end,
+    "remove": folders}; the engine is found as the judge found it.
     """
 
     def __init__(self, order: dict[str, Any]) -> None:
@@ -71,6 +75,15 @@ class Watch:
             return
         with contextlib.suppress(OSError, ValueError, KeyError):
             self.seen(*self.group.memory_now())
+            if self.group.oom_kills():
+                self.call_the_judge()
+
+    def call_the_judge(self) -> None:
+        """The kernel has ended one of the processes: the rest is not worth waiting for."""
+        ended, self.order["ended"] = self.order["ended"], None
+        if ended is not None:
+            with contextlib.suppress(OSError), open(ended, "wb", buffering=0) as pipe:
+                pipe.write(KILLED)
 
     def seen(self, anonymous: int, files: int) -> None:
         """Keep the peaks."""

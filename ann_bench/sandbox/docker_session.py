@@ -60,7 +60,9 @@ class DockerSession:
             self._shared.make()
             self._inside = container.places(self._shared, spec.entry.folder, [path.absolute() for path in spec.inputs])
             self._open_wire()
-            self._keeper = Keeper(self._name, spec.limits.memory_bytes, [root])
+            self._keeper = Keeper(
+                self._name, spec.limits.memory_bytes, self._shared.questions / container.ENDED, [root]
+            )
             self._pid = self._start(image, spec, selinux)
             self._keeper.ask(f"watch {self._pid}")
             self._group = self._find_group()

@@ -26,7 +26,7 @@ _WATCH = (
 class Keeper:
     """Looks at a container from outside; ends it, and removes these folders, where this process is no more."""
 
-    def __init__(self, container: str, memory_bytes: int, folders: Sequence[Path]) -> None:
+    def __init__(self, container: str, memory_bytes: int, ended: Path, folders: Sequence[Path]) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-c", _WATCH, json.dumps(sys.path), str(Path(__file__).resolve().parents[2])],
             stdin=subprocess.PIPE,
@@ -38,8 +38,8 @@ class Keeper:
         assert self._process.stdout is not None
         self._to, self._from = self._process.stdin, self._process.stdout
         self._pending = b""
-        order = {"container": container, "memory_bytes": memory_bytes, "remove": [str(folder) for folder in folders]}
-        self._tell(json.dumps(order))
+        order = {"container": container, "memory_bytes": memory_bytes, "ended": str(ended)}
+        self._tell(json.dumps({**order, "remove": [str(folder) for folder in folders]}))
 
     def ask(self, command: str) -> dict[str, Any]:
         """Its answer to `watch PID` or `reading`; SandboxLost where it gives none."""

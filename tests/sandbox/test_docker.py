@@ -271,7 +271,7 @@ def test_data_that_only_its_owner_may_read_is_refused(place: Bench, capsys: pyte
     (place.folder / "data" / "base.u8bin").chmod(0o600)
     assert place.run(write_entry(place.folder / "mine"), "--sandbox", "docker") == 1
     assert capsys.readouterr().err.splitlines()[-1].endswith("chmod o+r it")
-    assert not place.bundles()
+    assert not list(place.results.rglob("*.h5"))
     assert not temporary_folders()
 
 
