@@ -7,7 +7,7 @@ Judge and worker exchange them as JSON.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,25 @@ class ArrayRef:
 
 
 @dataclass(frozen=True)
+class Held(ArrayRef):
+    """An array in this process's memory that passes for one in a file; nobody else can open it."""
+
+    values: Array = field(kw_only=True, repr=False, compare=False)
+
+    @staticmethod
+    def of(values: Array) -> Held:
+        """This array."""
+        return Held("", values.dtype.name, values.shape, values=values)
+
+    def head(self, rows: int) -> Held:
+        """The first `rows` rows."""
+        return Held.of(self.values[:rows])
+
+    def _map(self, mode: Any) -> Array:
+        return self.values
+
+
+@dataclass(frozen=True)
 class CsrRef:
     """A sparse matrix in a file: row `i` holds `indices[indptr[i]:indptr[i+1]]` with the values in `data`."""
 
@@ -105,6 +124,17 @@ class CsrRef:
 
 
 Ref = ArrayRef | CsrRef
+
+
+def held(values: Array | csr_matrix) -> Ref:
+    """A dense or sparse matrix in this process's memory."""
+    return held_csr(values) if isinstance(values, csr_matrix) else Held.of(values)
+
+
+def held_csr(matrix: csr_matrix) -> CsrRef:
+    """A sparse matrix in this process's memory."""
+    indptr, indices, data = (Held.of(part) for part in (matrix.indptr, matrix.indices, matrix.data))
+    return CsrRef(indptr, indices, data, matrix.shape)
 
 
 def ref_from_json(value: dict[str, Any]) -> Ref:

@@ -21,6 +21,7 @@ from ann_bench.datasets.prepare import prepare
 from ann_bench.datasets.registry import find_manifest
 from ann_bench.entries.discovery import choose, entry_at
 from ann_bench.entries.entry import plan_configs
+from ann_bench.judge.asked import published
 from ann_bench.judge.driver import Driver
 from ann_bench.judge.measure import files
 from ann_bench.judge.plan import Options, Setting, setting
@@ -65,11 +66,12 @@ def compare(common: Setting, chosen: argparse.Namespace) -> list[float]:
     inner = configs[chosen.config]
     driver = _ready(common, "both", {"folder": str(entry.folder), "name": entry.config.class_, "inner": build})
     search = Search(chosen.queries, common.k, filtered=True)
+    asked = published(common.dataset, search)
     rng = np.random.default_rng(1)
 
     def seconds(bare: bool, order: npt.NDArray[np.intp]) -> float:
         driver.set_query_arguments({"bare": bare, "inner": inner})
-        window = driver.search(search, order)[1]
+        window = driver.search(asked, search.k, order)[1]
         return float(driver.stats()["seconds"]) if bare else window.seconds
 
     ratios = []
@@ -89,11 +91,12 @@ def fixed_cost(common: Setting, rounds: int) -> list[float]:
     """Seconds that a batch of the null entry takes, as the judge sees it."""
     driver = _ready(common, "null", {})
     search = common.workload.searches[0]
+    asked = published(common.dataset, search)
     order = np.arange(search.queries)
     try:
         driver.set_query_arguments({"queries": search.queries, "k": search.k})
-        driver.search(search, order)
-        return [driver.search(search, order)[1].seconds for _ in range(rounds)]
+        driver.search(asked, search.k, order)
+        return [driver.search(asked, search.k, order)[1].seconds for _ in range(rounds)]
     finally:
         driver.close()
 

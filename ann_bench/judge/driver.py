@@ -15,12 +15,13 @@ import numpy.typing as npt
 from ann_bench.arrays import Array, CsrRef, Ref
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.entries.entry import Entry
+from ann_bench.judge.asked import Asked
 from ann_bench.judge.buffers import Batch
 from ann_bench.judge.failure import EntryFailure, from_exit
 from ann_bench.results.model import Status, Usage
 from ann_bench.sandbox import Exit, InForce, Reading, SandboxLost, Session
 from ann_bench.wire import PROTOCOL, UNANSWERED, Message, WireClosed, WireError, WireTimeout
-from ann_bench.workload import Build, Delete, Insert, Limits, Operation, Replace, Search
+from ann_bench.workload import Build, Delete, Insert, Limits, Operation, Replace
 
 #: Time for the worker to start and to import the entry; no index is built in it.
 START_SECONDS = 120.0
@@ -111,16 +112,14 @@ class Driver:
         message = {"type": "setup", "max_points": max_points}
         return self._timed(message, "setup()", self.limits.operation_seconds)
 
-    def search(self, operation: Search, order: npt.NDArray[np.intp]) -> tuple[Array, Window]:
+    def search(self, asked: Asked, k: int, order: npt.NDArray[np.intp]) -> tuple[Array, Window]:
         """One batch, its queries in this order; the ids (queries, k) come back in the order of the query set."""
-        data = self.dataset.queries
-        queries = data.vectors.open()[: operation.queries][order]
-        tags = data.tags.open()[: operation.queries][order] if operation.filtered and data.tags else None
-        batch = self._guard("query()", lambda: Batch(self.session, queries, tags, operation.k))
+        queries, tags = asked.take(order)
+        batch = self._guard("query()", lambda: Batch(self.session, queries, tags, k))
         try:
             message = {
                 "type": "search",
-                "k": operation.k,
+                "k": k,
                 "queries": self._ref(batch.queries),
                 "query_tags": self._ref(batch.tags),
                 "answers": self._ref(batch.answers),

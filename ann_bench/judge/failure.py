@@ -23,6 +23,10 @@ class EntryFailure(Exception):
         self.detail = "".join(c if c.isprintable() else " " for c in detail)[:DETAIL_CHARACTERS]
         self.over = over
 
+    def within(self, where: str) -> EntryFailure:
+        """The same failure, its detail saying where it happened."""
+        return EntryFailure(self.status, f"in {where}: {self.detail}", over=self.over)
+
 
 def outcome_of(failure: EntryFailure, log: str) -> Outcome:
     """The failure as it is stored, with the last lines of the log."""

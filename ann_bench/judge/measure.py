@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ann_bench.arrays import CsrRef
 from ann_bench.datasets.dataset import Dataset
+from ann_bench.judge.asked import published
 from ann_bench.judge.driver import Driver, Window
 from ann_bench.judge.failure import EntryFailure, outcome_of
 from ann_bench.judge.plan import Config, Job, Setting
@@ -33,7 +34,7 @@ def measure(setting: Setting, job: Job, configs: Sequence[Config], questions: Qu
     of them ends the worker, the rest goes on with a new one.
     """
     seed = 1 + secrets.randbits(62)  # the order of the queries is nothing that an entry could know
-    records = [Record(setting, config, seed, job.environment) for config in configs]
+    records = [Record(setting, config, seed, job.environment, place) for place, config in enumerate(configs)]
     for build in range(setting.builds):
         one = _Build(setting, job, build, questions, keep)
         pending = [record for record in records if not record.failed]
@@ -112,6 +113,7 @@ class _Build:
             record.steps.append(_step(self.build, "set", driver.set_query_arguments(record.config.query)))
             for run in range(self.setting.runs):
                 self._run(run, driver, record)
+            self._control(driver, record)
             driver.check_limits("the end of a query config")
         except EntryFailure as failure:
             usable = not failure.over
@@ -137,13 +139,28 @@ class _Build:
         for index, operation in enumerate(self.setting.workload.operations):
             if isinstance(operation, Search):
                 where = (self.build, run, search)
-                ids, window = driver.search(operation, record.order(*where))
+                asked = published(self.setting.dataset, operation)
+                ids, window = driver.search(asked, operation.k, record.order(*where))
                 record.add(where, ids, window.seconds)
                 search += 1
             elif index or not isinstance(operation, Build):
                 window = driver.change(operation)
                 kind = type(operation).__name__.lower()
                 record.steps.append(_step(self.build, kind, window, index))
+
+    def _control(self, driver: Driver, record: Record) -> None:
+        """Each search once more, with queries that nobody can have seen."""
+        controls = self.questions.controls
+        if controls is None:
+            return
+        for search, operation in enumerate(self.setting.workload.searches):
+            asked = controls.asked(record.variant, search)
+            order = record.order(self.build, self.setting.runs, search)
+            try:
+                ids, window = driver.search(asked, operation.k, order)
+            except EntryFailure as failure:
+                raise failure.within("the control batch") from failure
+            record.add_control((self.build, search), ids[controls.numbers[search]], window.seconds)
 
     def _finished(self, record: Record) -> None:
         if record.failed or self.build == self.setting.builds - 1:

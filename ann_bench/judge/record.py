@@ -10,36 +10,40 @@ import numpy as np
 import numpy.typing as npt
 
 from ann_bench.arrays import Array
+from ann_bench.judge.control import Answered, Controls
 from ann_bench.judge.plan import Config, Setting
 from ann_bench.judge.provenance import provenance
 from ann_bench.judge.scoring import score, stored_ids
-from ann_bench.results.model import INVALID_KINDS, Bundle, Outcome, Score, Status, Step, Usage
+from ann_bench.results.model import INVALID_KINDS, Bundle, Control, Outcome, Score, Status, Step, Usage
 from ann_bench.sandbox import InForce
 from ann_bench.truth.model import Problem, Truth
 
 
 @dataclass(frozen=True)
 class Questions:
-    """The searches of a workload with their exact answers, in order."""
+    """The searches of a workload with their exact answers, in order; its control batches, where it has them."""
 
     problems: tuple[Problem, ...]
     truths: tuple[Truth, ...]
+    controls: Controls | None = None
 
 
 @dataclass
 class Record:
-    """One configuration's measurements: builds x runs x searches."""
+    """One configuration's measurements: builds x runs x searches. `variant` says which control batches are its own."""
 
     setting: Setting
     config: Config
     seed: int
     environment: Mapping[str, Any] = field(default_factory=dict)
+    variant: int = 0
     in_force: InForce | None = None
     outcome: Outcome = field(default_factory=lambda: Outcome(Status.OK))
     steps: list[Step] = field(default_factory=list)
     usages: list[Usage] = field(default_factory=list)
     stats: dict[str, Any] = field(default_factory=dict)
     _answers: list[tuple[int, npt.NDArray[np.int32]]] = field(default_factory=list)
+    _controls: dict[tuple[int, int], Answered] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Room for every batch."""
@@ -69,12 +73,18 @@ class Record:
         self.answer_of[place] = len(self._answers)
         self._answers.append((search, stored))
 
+    def add_control(self, place: tuple[int, int], ids: Array, seconds: float) -> None:
+        """Keep what the control batch of build, search gave to the sample."""
+        self._controls[place] = Answered(stored_ids(ids), seconds)
+
     def bundle(self, questions: Questions) -> Bundle:
         """Score what was answered; ids that are no answers make the outcome `invalid-answer`."""
         scores = tuple(score(questions.problems[s], questions.truths[s], ids) for s, ids in self._answers)
+        controls = questions.controls
+        control = controls.result(self.variant, self.setting.builds, self._controls) if controls else None
         outcome = self.outcome
-        if not self.failed and any(sum(one.invalid.values()) for one in scores):
-            outcome = Outcome(Status.INVALID_ANSWER, _invalid(scores), outcome.log)
+        if not self.failed and (invalid := _invalid(scores, "a batch") or _control_invalid(control)):
+            outcome = Outcome(Status.INVALID_ANSWER, invalid, outcome.log)
         return Bundle(
             identity=self.config.identity,
             outcome=outcome,
@@ -88,6 +98,7 @@ class Record:
             usage=_worst(self.usages),
             truths=tuple(truth.key for truth in questions.truths),
             stats=self.stats,
+            control=control,
         )
 
     def _provenance(self) -> dict[str, Any]:
@@ -102,12 +113,18 @@ class Record:
         }
 
 
-def _invalid(scores: tuple[Score, ...]) -> str:
-    """What was wrong with the worst of the answers, in words."""
-    worst = max(scores, key=lambda one: sum(one.invalid.values()))
+def _control_invalid(control: Control | None) -> str:
+    return _invalid(control.scores, "the control batch") if control else ""
+
+
+def _invalid(scores: tuple[Score, ...], where: str) -> str:
+    """What was wrong with the worst of the answers, in words; empty where nothing was."""
+    worst = max(scores, key=lambda one: sum(one.invalid.values()), default=None)
+    if worst is None or not any(worst.invalid.values()):
+        return ""
     names = {kind: kind.replace("_", " ") for kind in INVALID_KINDS}
     parts = [f"{worst.invalid[kind]:,} {names[kind]}" for kind in INVALID_KINDS if worst.invalid.get(kind)]
-    return f"ids that are no answers in a batch: {', '.join(parts)}"
+    return f"ids that are no answers in {where}: {', '.join(parts)}"
 
 
 def _worst(usages: list[Usage]) -> Usage:

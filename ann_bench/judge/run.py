@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import logging
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.errors import StorageError
+from ann_bench.judge.control import Controls, Recipe
 from ann_bench.judge.measure import REFUSED, measure, refuse
 from ann_bench.judge.plan import Config, Job, Plan
 from ann_bench.judge.record import Questions
@@ -53,6 +55,8 @@ def execute(plan: Plan, store: Store, *, force: bool = False, progress: Progress
         questions = ask_all(plan.setting.dataset, plan.setting.workload, progress)
         if not any((truth.ids >= 0).any() for truth in questions.truths):
             log.warning("no query of this set has any answer: there is no recall to measure")
+        variants = max((len(todo[job.entry.name]) for job in plan.jobs if not job.refusal), default=0)
+        questions = _with_controls(plan, questions, variants, progress)
         for job in plan.jobs:
             if todo[job.entry.name]:
                 with measuring(store.folder):
@@ -86,6 +90,16 @@ def ask_all(dataset: Dataset, workload: Workload, progress: Progress = silent) -
     if given is not None and len(asked) == 1:
         check_given(asked[0], truths[0], given)
     return Questions(asked, truths)
+
+
+def _with_controls(plan: Plan, questions: Questions, variants: int, progress: Progress) -> Questions:
+    """The questions with control batches for so many query configs, where searches do not change the index."""
+    setting = plan.setting
+    if not variants or setting.workload.mutates:
+        return questions
+    recipe = Recipe(1 + secrets.randbits(62), variants)
+    known = questions.problems, questions.truths
+    return replace(questions, controls=Controls(setting.dataset, setting.workload, known, recipe, progress))
 
 
 def _one_job(plan: Plan, job: Job, configs: Sequence[Config], questions: Questions, store: Store) -> int:

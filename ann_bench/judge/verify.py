@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.errors import ResultError
+from ann_bench.judge.control import Controls, Recipe
 from ann_bench.judge.plan import data_hashes
 from ann_bench.judge.scoring import score
-from ann_bench.results.model import Bundle, Score, Status
+from ann_bench.judge.verify_control import must_equal, verify_control
+from ann_bench.results.model import Bundle, Status
 from ann_bench.tracks import find_track
 from ann_bench.truth.model import Problem, Truth
 from ann_bench.truth.problems import problems
@@ -20,10 +22,22 @@ from ann_bench.truth.store import truth_for
 
 @dataclass(frozen=True)
 class Reference:
-    """The questions of one workload with their answers, computed here and now."""
+    """The questions of one workload with their answers, computed here and now; `make` makes control batches.
+
+    Results of one run follow each other, so that the control batches of the last run are kept, and no others.
+    """
 
     asked: tuple[Problem, ...]
     truths: tuple[Truth, ...]
+    make: Callable[[Recipe], Controls]
+    _last: dict[Recipe, Controls] = field(default_factory=dict)
+
+    def controls(self, recipe: Recipe) -> Controls:
+        """The control batches of a run."""
+        if recipe not in self._last:
+            self._last.clear()
+            self._last[recipe] = self.make(recipe)
+        return self._last[recipe]
 
 
 class Verifier:
@@ -47,7 +61,9 @@ class Verifier:
         for index, ids in enumerate(bundle.answers):
             search = _search_of(bundle, index)
             again = score(reference.asked[search], reference.truths[search], ids)
-            _same(bundle.scores[index], again, index)
+            must_equal(bundle.scores[index], again, f"answers {index}")
+        if bundle.control is not None:
+            verify_control(bundle, bundle.control, reference.controls)
         _status(bundle)
 
     def _reference(self, bundle: Bundle) -> Reference:
@@ -61,7 +77,10 @@ class Verifier:
             if workload.to_json() != bundle.identity["workload"]:
                 raise ResultError("the track's workload is another one now")
             asked = tuple(problems(dataset, workload))
-            self._references[name] = Reference(asked, tuple(truth_for(problem) for problem in asked))
+            truths = tuple(truth_for(problem) for problem in asked)
+            self._references[name] = Reference(
+                asked, truths, lambda recipe: Controls(dataset, workload, (asked, truths), recipe)
+            )
         return self._references[name]
 
 
@@ -98,7 +117,10 @@ def _status(bundle: Bundle) -> None:
         return
     if np.isnan(bundle.seconds).any():
         raise ResultError("the status is ok, but batches are missing")
-    if any(sum(score.invalid.values()) for score in bundle.scores):
+    control = bundle.control
+    if control is not None and np.isnan(control.seconds).any():
+        raise ResultError("the status is ok, but control batches are missing")
+    if any(sum(score.invalid.values()) for score in (*bundle.scores, *(control.scores if control else ()))):
         raise ResultError("the status is ok, but there are invalid ids")
 
 
@@ -108,16 +130,3 @@ def _search_of(bundle: Bundle, index: int) -> int:
     if not len(places):
         raise ResultError(f"the answers {index} belong to no batch")
     return int(places[0][2])
-
-
-def _same(stored: Score, again: Score, index: int) -> None:
-    for name in ("possible", "hits", "hits_strict", "hits_bigann"):
-        old, new = getattr(stored, name), getattr(again, name)
-        if old.shape != new.shape:
-            raise ResultError(f"{name} of answers {index}: stored for {len(old)} queries, there are {len(new)}")
-        differs = np.flatnonzero(old != new)
-        if len(differs):
-            at = int(differs[0])
-            raise ResultError(f"{name} of answers {index}, query {at}: stored {old[at]}, recomputed {new[at]}")
-    if dict(stored.invalid) != dict(again.invalid):
-        raise ResultError(f"invalid ids of answers {index}: stored {stored.invalid}, recomputed {again.invalid}")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ann_bench.results.control import control_recall
 from ann_bench.results.model import INVALID_KINDS, Bundle, Identity, Score, Status
 from ann_bench.results.notes import notes
 from ann_bench.stats import Estimate, mean, median, median_estimate, recall_estimate
@@ -22,7 +23,7 @@ COLUMNS = (
     "track", "dataset", "queries", "algorithm", "build", "query", "k", "status",
     "recall", "recall_strict", "recall_bigann", "recall_low", "recall_high",
     "qps", "qps_best", "qps_low", "qps_high",
-    "build_seconds", "peak_memory_bytes", "sandbox", "cpus", "memory_limit_bytes", "runs",
+    "build_seconds", "peak_memory_bytes", "sandbox", "cpus", "memory_limit_bytes", "runs", "control_recall",
 )  # fmt: skip
 
 
@@ -58,6 +59,7 @@ class Figures:
     cpus: int
     memory_limit_bytes: int
     runs: int
+    control_recall: float = math.nan
     detail: str = ""
     notes: tuple[str, ...] = ()
     invalid: Mapping[str, int] = field(default_factory=dict)
@@ -105,6 +107,7 @@ def figures(bundle: Bundle) -> Figures:
         cpus=int(identity["cpus"]),
         memory_limit_bytes=int(identity["memory_limit_bytes"]),
         runs=int(identity["runs"]),
+        control_recall=control_recall(bundle),
         detail=bundle.outcome.detail,
         notes=notes(bundle),
         invalid=_invalid(bundle),
@@ -116,13 +119,6 @@ def figures(bundle: Bundle) -> Figures:
 def canonical(value: Any) -> str:
     """JSON in which equal values are equal texts: sorted keys, no blanks."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def _ratio(hits: npt.NDArray[Any], possible: npt.NDArray[Any]) -> Floats:
-    """Recall of each query; NaN where there is nothing to find."""
-    found = np.full(len(hits), np.nan)
-    np.divide(hits, possible, out=found, where=possible > 0)
-    return found
 
 
 def _recall_of(hits: npt.NDArray[Any], possible: npt.NDArray[Any]) -> float:
@@ -177,7 +173,7 @@ def _bigann(score: Score, k: int) -> float:
 def _recall(bundle: Bundle) -> Estimate:
     """Tie-tolerant recall with its interval."""
     used = _used(bundle)
-    queries = [_ratio(score.hits, score.possible) for score in bundle.scores]
+    queries = [score.recalls for score in bundle.scores]
     means = np.array([_recall_of(score.hits, score.possible) for score in bundle.scores])
     return recall_estimate(_runs(used, means), _query_means(used, queries, means))
 

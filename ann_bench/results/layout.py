@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from ann_bench.results.model import INVALID_KINDS, Bundle, Identity, Outcome, Score, Status, Step, Usage
+from ann_bench.results.model import INVALID_KINDS, Bundle, Control, Identity, Outcome, Score, Status, Step, Usage
 
 FORMAT = "ann-bench bundle"
 VERSION = 1
@@ -39,14 +39,30 @@ def fill(file: h5py.File, bundle: Bundle) -> None:
     _put(file, "manifest", np.frombuffer(manifest, dtype=np.uint8))
     _put(file, "seconds", np.asarray(bundle.seconds, dtype="<f8"))
     _put(file, "answer_of", np.asarray(bundle.answer_of, dtype="<i4"))
-    shapes = np.array([ids.shape for ids in bundle.answers], dtype="<i8").reshape(-1, 2)
-    _put(file, "answer_shapes", shapes)
-    _put(file, "answers", _flat([np.asarray(ids, dtype="<i4") for ids in bundle.answers], "<i4"))
-    _put(file, "score_sizes", np.array([len(score.hits) for score in bundle.scores], dtype="<i8"))
+    _put_scored(file, bundle.answers, bundle.scores)
+    if bundle.control is not None:
+        _put_control(file.create_group("control"), bundle.control)
+
+
+def _put_scored(group: h5py.Group, answers: Sequence[npt.NDArray[Any]], scores: Sequence[Score]) -> None:
+    """Answers and the score of each."""
+    shapes = np.array([ids.shape for ids in answers], dtype="<i8").reshape(-1, 2)
+    _put(group, "answer_shapes", shapes)
+    _put(group, "answers", _flat([np.asarray(ids, dtype="<i4") for ids in answers], "<i4"))
+    _put(group, "score_sizes", np.array([len(score.hits) for score in scores], dtype="<i8"))
     for name in _SCORES:
-        _put(file, name, _flat([getattr(score, name) for score in bundle.scores], "<u2"))
-    invalid = [[score.invalid.get(kind, 0) for kind in INVALID_KINDS] for score in bundle.scores]
-    _put(file, "invalid", np.array(invalid, dtype="<i8").reshape(-1, len(INVALID_KINDS)))
+        _put(group, name, _flat([getattr(score, name) for score in scores], "<u2"))
+    invalid = [[score.invalid.get(kind, 0) for kind in INVALID_KINDS] for score in scores]
+    _put(group, "invalid", np.array(invalid, dtype="<i8").reshape(-1, len(INVALID_KINDS)))
+
+
+def _put_control(group: h5py.Group, control: Control) -> None:
+    _put(group, "recipe", np.array([control.seed, control.variants, control.variant], dtype="<i8"))
+    _put(group, "sizes", np.array([len(numbers) for numbers in control.numbers], dtype="<i8"))
+    _put(group, "numbers", _flat(control.numbers, "<i8"))
+    _put(group, "seconds", np.asarray(control.seconds, dtype="<f8"))
+    _put(group, "answer_of", np.asarray(control.answer_of, dtype="<i4"))
+    _put_scored(group, control.answers, control.scores)
 
 
 def take(file: h5py.File, *, answers: bool) -> Bundle:
@@ -75,6 +91,7 @@ def take(file: h5py.File, *, answers: bool) -> Bundle:
         usage=Usage(**_known(Usage, manifest["usage"])),
         truths=tuple(manifest["truths"]),
         stats=manifest["stats"],
+        control=_control(file["control"], answers=answers) if "control" in file else None,
     )
     _check(bundle)
     return bundle
@@ -87,6 +104,15 @@ def _check(bundle: Bundle) -> None:
         raise ValueError(f"its times {shape}, answers {np.shape(bundle.answer_of)} and searches do not fit together")
     if np.max(bundle.answer_of, initial=-1) >= len(bundle.scores):
         raise ValueError("it names answers that it does not hold")
+    control = bundle.control
+    if control is None:
+        return
+    if not np.shape(control.seconds) == np.shape(control.answer_of) == (shape[0], shape[2]) or len(
+        control.numbers
+    ) != len(bundle.counts):
+        raise ValueError("its control batches do not fit its builds and searches")
+    if np.max(control.answer_of, initial=-1) >= len(control.scores):
+        raise ValueError("its control batches name answers that it does not hold")
 
 
 def _manifest(bundle: Bundle) -> dict[str, Any]:
@@ -119,14 +145,14 @@ def _plain(value: object) -> Any:
     raise TypeError(f"a bundle cannot hold a value of type {type(value).__name__}")
 
 
-def _put(file: h5py.File, name: str, data: npt.NDArray[Any]) -> None:
+def _put(group: h5py.Group, name: str, data: npt.NDArray[Any]) -> None:
     """One dataset, without time stamps: the same content gives the same bytes."""
     if data.size == 0:
-        file.create_dataset(name, data=data, track_times=False)
+        group.create_dataset(name, data=data, track_times=False)
         return
     rows = max(1, _CHUNK_BYTES // (data.nbytes // len(data)))
     chunks = (min(len(data), rows), *data.shape[1:])
-    file.create_dataset(
+    group.create_dataset(
         name, data=data, chunks=chunks, shuffle=True, compression="gzip", compression_opts=1, track_times=False
     )
 
@@ -145,18 +171,32 @@ def _parts(flat: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> list[npt.NDArray[
     return [flat[start:stop] for start, stop in pairwise(ends.tolist())]
 
 
-def _answers(file: h5py.File) -> tuple[npt.NDArray[np.int32], ...]:
-    shapes = file["answer_shapes"][()]
-    parts = _parts(file["answers"][()], shapes.prod(axis=1))
+def _answers(group: h5py.Group) -> tuple[npt.NDArray[np.int32], ...]:
+    shapes = group["answer_shapes"][()]
+    parts = _parts(group["answers"][()], shapes.prod(axis=1))
     return tuple(part.reshape(shape) for part, shape in zip(parts, shapes.tolist(), strict=True))
 
 
-def _scores(file: h5py.File) -> tuple[Score, ...]:
-    sizes = file["score_sizes"][()]
-    columns = [_parts(file[name][()], sizes) for name in _SCORES]
-    invalid = [dict(zip(INVALID_KINDS, row, strict=True)) for row in file["invalid"][()].tolist()]
+def _scores(group: h5py.Group) -> tuple[Score, ...]:
+    sizes = group["score_sizes"][()]
+    columns = [_parts(group[name][()], sizes) for name in _SCORES]
+    invalid = [dict(zip(INVALID_KINDS, row, strict=True)) for row in group["invalid"][()].tolist()]
     arrays = [dict(zip(_SCORES, values, strict=True)) for values in zip(*columns, strict=True)]
     return tuple(Score(**values, invalid=counts) for values, counts in zip(arrays, invalid, strict=True))
+
+
+def _control(group: h5py.Group, *, answers: bool) -> Control:
+    seed, variants, variant = group["recipe"][()].tolist()
+    return Control(
+        seed=seed,
+        variants=variants,
+        variant=variant,
+        numbers=tuple(_parts(group["numbers"][()], group["sizes"][()])),
+        seconds=group["seconds"][()],
+        answer_of=group["answer_of"][()],
+        answers=_answers(group) if answers else (),
+        scores=_scores(group),
+    )
 
 
 def _known(kind: type[Step] | type[Usage], values: Mapping[str, Any]) -> dict[str, Any]:

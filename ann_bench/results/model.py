@@ -73,6 +73,13 @@ class Score:
     possible: npt.NDArray[np.uint16]
     invalid: Mapping[str, int]
 
+    @property
+    def recalls(self) -> npt.NDArray[np.float64]:
+        """Recall of each query; NaN where there is nothing to find."""
+        found = np.full(len(self.hits), np.nan)
+        np.divide(self.hits, self.possible, out=found, where=self.possible > 0)
+        return found
+
 
 @dataclass(frozen=True)
 class Step:
@@ -106,6 +113,25 @@ class Usage:
 
 
 @dataclass(frozen=True)
+class Control:
+    """Batches of queries that nobody has seen before: those of the query set with a little noise. Raw, in no figure.
+
+    The noise follows from `seed`, `variant` (one of the `variants` of a run) and the data. `numbers[s]` are the queries
+    of search `s` whose answers are kept and scored, ascending. `seconds[b, s]` is how long the batch took (all queries;
+    NaN: it never ended), `answer_of[b, s]` which of `answers` (sample, k) and `scores` it gave (-1: none).
+    """
+
+    seed: int
+    variants: int
+    variant: int
+    numbers: tuple[npt.NDArray[np.int64], ...]
+    seconds: npt.NDArray[np.float64]
+    answer_of: npt.NDArray[np.int32]
+    answers: tuple[npt.NDArray[np.int32], ...]
+    scores: tuple[Score, ...]
+
+
+@dataclass(frozen=True)
 class Bundle:
     """One measurement, raw.
 
@@ -113,6 +139,7 @@ class Bundle:
     no answer; `scores` one score for each. `answer_of[b, r, s]` says which of them build `b`, run `r`,
     search `s` gave (-1: it never came), `seconds[b, r, s]` how long that batch took (NaN: never).
     `counts[s]` is the number of queries in search `s`. `truths` are the keys of the ground truths, one per search.
+    `control` is None where no control batch came back, as in files from before there were any.
     """
 
     identity: Identity
@@ -127,3 +154,4 @@ class Bundle:
     usage: Usage = field(default_factory=Usage)
     truths: tuple[str, ...] = ()
     stats: Mapping[str, Any] = field(default_factory=dict)
+    control: Control | None = None

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
+from ann_bench.results.control import compare, delay
 from ann_bench.results.model import Bundle
 
 #: A first run that is slower than the others by this factor, and by this many seconds, is worth a note.
 SLOW_FACTOR, SLOW_SECONDS = 3.0, 0.05
 #: CPU seconds outside of the timed calls, and their share of those inside, beyond which they are worth a note.
 OUTSIDE_SECONDS, OUTSIDE_SHARE = 1.0, 0.5
+#: A control batch that is slower than the repeats by this factor, and by `SLOW_SECONDS`, is worth a note.
+UNSEEN_FACTOR = 2.0
+#: A recall of the control batch that is lower by this much is worth a note, where chance is no explanation: by chance
+#: alone a result gets one with a probability below exp(-CHANCE ** 2 / 2), 1 in 250,000.
+UNSEEN_DROP, CHANCE = 0.02, 5.0
 
 
 def notes(bundle: Bundle) -> tuple[str, ...]:
     """One line for each thing that looks odd; none of them changes a figure."""
-    return tuple(note for note in (_slow_start(bundle), _work_outside(bundle)) if note)
+    found = (_slow_start(bundle), _work_outside(bundle), _unseen_worse(bundle), _unseen_slower(bundle))
+    return tuple(note for note in found if note)
 
 
 def _slow_start(bundle: Bundle) -> str:
@@ -40,3 +47,20 @@ def _work_outside(bundle: Bundle) -> str:
     if outside <= max(OUTSIDE_SECONDS, OUTSIDE_SHARE * inside):
         return ""
     return f"used {outside:,.{0 if outside >= 10 else 1}f} CPU seconds outside of the timed calls"
+
+
+def _unseen_worse(bundle: Bundle) -> str:
+    """Of a lower recall on queries that nobody had seen."""
+    found = compare(bundle)
+    if found.evidence <= CHANCE or found.published - found.unseen <= UNSEEN_DROP:
+        return ""
+    recalls = f"recall {found.unseen:.2f} against {found.published:.2f} on the published ones"
+    return f"answers to queries that nobody had seen: {recalls}: answered from a table?"
+
+
+def _unseen_slower(bundle: Bundle) -> str:
+    """Of more time for queries that nobody had seen: the worst of the builds."""
+    factor, seconds = delay(bundle)
+    if factor <= UNSEEN_FACTOR or seconds <= SLOW_SECONDS:
+        return ""
+    return f"queries that nobody had seen took {factor:,.1f} x the time of the published ones: a table, or a cache?"

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ann_bench.arrays import CsrRef
 from ann_bench.errors import DataError, UsageError
 from ann_bench.progress import Progress, silent
 from ann_bench.truth import blas, postings
@@ -64,7 +65,7 @@ def check(problem: Problem) -> None:
     """Raise UsageError or DataError, one line, where the parts of a problem do not fit each other."""
     if problem.k < 1:
         raise UsageError(f"k must be at least 1 (found {problem.k})")
-    if type(problem.base) is not type(problem.queries):
+    if isinstance(problem.base, CsrRef) is not isinstance(problem.queries, CsrRef):
         raise DataError("base and queries must both be dense or both be sparse")
     dims = problem.base.shape[1], problem.queries.shape[1]
     if dims[0] != dims[1]:

@@ -17,7 +17,7 @@ from tests.results import made
 ISSUE = (
     "track, dataset, queries, algorithm, build, query, k, status, recall, recall_strict, recall_bigann, recall_low, "
     "recall_high, qps, qps_best, qps_low, qps_high, build_seconds, peak_memory_bytes, sandbox, cpus, "
-    "memory_limit_bytes, runs"
+    "memory_limit_bytes, runs, control_recall"
 )
 
 
