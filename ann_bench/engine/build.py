@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
 from ann_bench.engine.client import DISK_FULL, disk_is_full, engine_errors
-from ann_bench.errors import AnnBenchError, StorageError
+from ann_bench.errors import AnnBenchError, EngineError, StorageError
 
 if TYPE_CHECKING:
     import docker
@@ -25,6 +26,8 @@ _MADE = re.compile(r" ?--->? ([0-9a-f]{12,64})")
 _LOOKS_LIKE_A_REASON = re.compile(r"\s*(ERROR|error|E|fatal|\w*Error|.*: error|.*: fatal error)\s*:")
 #: Longer lines are cut in messages; the log has them whole.
 _MOST = 240
+#: The engine removes the container of a step that failed within this time.
+_CONTAINER_SECONDS = 5.0
 
 
 class BuildFailed(AnnBenchError):
@@ -49,6 +52,11 @@ class Builds:
             # The thread that reads it is woken up, and hangs up.
             with suppress(Exception):
                 response.raw.shutdown()
+
+    def check(self) -> None:
+        """Raise BuildFailed once the builds have been ended."""
+        if self.ended.is_set():
+            raise BuildFailed("ended before it was done")
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -150,30 +158,33 @@ def build(
     """
     api = builds.client.api
     image_id, error = "", ""
-    with engine_errors("building an image"):
-        stream = api.build(
-            fileobj=context,
-            custom_context=True,
-            tag=tag,
-            rm=True,
-            forcerm=True,
-            nocache=fresh,
-            network_mode=network,
-            buildargs=dict(arguments),
-            timeout=None,
-            decode=True,
-            use_config_proxy=False,
-        )
-        try:
-            for chunk in stream:
-                log.write(_text(chunk), on_step)
-                image_id = chunk.get("aux", {}).get("ID", image_id)
-                error = str(chunk.get("error", error))
-        finally:
-            log.end()
-            stream.close()
-    if builds.ended.is_set():
-        raise BuildFailed("ended before it was done")
+    try:
+        with engine_errors("building an image"):
+            stream = api.build(
+                fileobj=context,
+                custom_context=True,
+                tag=tag,
+                rm=True,
+                forcerm=True,
+                nocache=fresh,
+                network_mode=network,
+                buildargs=dict(arguments),
+                timeout=None,
+                decode=True,
+                use_config_proxy=False,
+            )
+            try:
+                for chunk in stream:
+                    log.write(_text(chunk), on_step)
+                    image_id = chunk.get("aux", {}).get("ID", image_id)
+                    error = str(chunk.get("error", error))
+            finally:
+                log.end()
+                stream.close()
+    except EngineError:
+        builds.check()  # whatever the engine said when we hung up, that was why
+        raise
+    builds.check()
     if error:
         raise log.failure(error)
     if not image_id:
@@ -186,7 +197,23 @@ def remove_made(client: docker.DockerClient, ids: list[str], before: set[str]) -
     for image_id in reversed(ids):
         if not any(known.startswith(image_id.removeprefix("sha256:")) for known in before):
             with suppress(Exception):  # in use by another build, or gone: neither is ours to remove
-                client.api.remove_image(image_id, noprune=True)
+                _remove(client, image_id)
+
+
+def _remove(client: docker.DockerClient, image_id: str) -> None:
+    """Remove an image, as soon as the container of the step that failed has gone."""
+    import docker.errors
+
+    patience = time.monotonic() + _CONTAINER_SECONDS
+    while True:
+        try:
+            client.api.remove_image(image_id, noprune=True)
+        except docker.errors.APIError as error:
+            if "container" not in str(error.explanation) or time.monotonic() > patience:
+                raise
+            time.sleep(0.1)
+        else:
+            return
 
 
 def _text(chunk: Mapping[str, Any]) -> str:

@@ -26,7 +26,8 @@ REQUEST_SECONDS = 120
 
 _SOCKET = "/var/run/docker.sock"
 _OR_ELSE = "or use --sandbox process"
-_HERE = ("localhost", "127.0.0.1", "::1")
+#: Names of this machine that every machine has.
+HERE = ("localhost", "127.0.0.1", "::1")
 _FULL = re.compile("no space left on device|disk quota exceeded", re.IGNORECASE)
 DISK_FULL = "the engine's disk is full; make room (ann-bench clean, docker system prune)"
 
@@ -56,7 +57,7 @@ def _over_tcp(address: str) -> docker.DockerClient:
         host, _ = url.hostname, url.port
     except ValueError as error:
         raise EngineError(f"DOCKER_HOST={shown} is no address of an engine ({error})") from error
-    if url.scheme == "ssh" or host not in _HERE:
+    if url.scheme == "ssh" or host not in HERE:
         raise EngineError(
             f"DOCKER_HOST={shown} is an engine on another machine, which cannot see the data sets of this one: "
             "unset it and start an engine here, or run ann-bench there"

@@ -11,12 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from packaging.utils import canonicalize_name
 
 from ann_bench.engine.base import Base, local_base, pull_base
 from ann_bench.engine.build import Builds
-from ann_bench.engine.client import engine_errors
+from ann_bench.engine.client import HERE, engine_errors
 from ann_bench.engine.labels import OURS, Namespace, short_tag
 from ann_bench.engine.recipe import Recipe, build_arguments, certificates, common_recipe, entry_recipe
 from ann_bench.engine.workshop import Workshop
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     import docker
 
 logger = logging.getLogger(__name__)
+
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY")
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,7 @@ class Images:
         if self._listed is not None and base.id not in {image["Id"] for image in self._listed}:
             self._listed = None
         recipe = common_recipe(base.id, certificates(), self.space)
-        workshop = Workshop(builds, self.space, base, recipe, arguments, self._network(), logs, progress)
+        workshop = Workshop(builds, self.space, base, recipe, arguments, self._network(arguments), logs, progress)
         if self._image(recipe) is None:
             logger.info("building the common image on %s", base)
             workshop.make_common(certificates())
@@ -160,11 +163,12 @@ class Images:
         workshop.open()
         return workshop
 
-    def _network(self) -> str | None:
-        """None for the engine's own default; the host's network on an engine that has no bridge."""
+    def _network(self, arguments: Mapping[str, str]) -> str | None:
+        """None for the engine's own default; the host's network where the engine has no bridge, or a proxy is here."""
         with engine_errors("asking for its networks"):
             names = {network["Name"] for network in self.client.api.networks()}
-        return None if names & {"bridge", "podman"} else "host"
+        proxies = {urlsplit(value).hostname for name, value in arguments.items() if name.upper() in _PROXIES}
+        return None if names & {"bridge", "podman"} and not proxies & set(HERE) else "host"
 
     def _find_base(self) -> Base | None:
         if self._base is None:

@@ -50,7 +50,7 @@ class Recipe:
 def common_recipe(base_id: str, certificates: bytes | None, space: Namespace = OURS) -> Recipe:
     """The image that all entries share: the base, numpy and scipy."""
     arguments = [f"ARG {name}" for name in _INDEX_VARIABLES]
-    lines = [f"FROM {base_id}", f"LABEL {space.kind}=common"]
+    lines = [f"FROM {plain_id(base_id)}", f"LABEL {space.kind}=common"]
     if certificates is not None:
         names = ("PIP_CERT", "SSL_CERT_FILE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO")
         lines += [
@@ -108,7 +108,12 @@ def environment_dockerfile(requires: Iterable[str]) -> str:
 def finish_dockerfile(recipe: Recipe, image_id: str, labels: Mapping[str, str]) -> str:
     """The last small step: the entry's files where they are looked for, and labels that tell what is inside."""
     label = "LABEL " + " ".join(f"{key}={_quoted(value)}" for key, value in labels.items())
-    return "\n".join([f"FROM {image_id}", *recipe.finish, label]) + "\n"
+    return "\n".join([f"FROM {plain_id(image_id)}", *recipe.finish, label]) + "\n"
+
+
+def plain_id(image_id: str) -> str:
+    """An image's id as every engine takes it in a Dockerfile."""
+    return image_id.removeprefix("sha256:")
 
 
 def certificates(environment: Mapping[str, str] = os.environ) -> bytes | None:
@@ -129,13 +134,17 @@ def build_arguments(environment: Mapping[str, str] = os.environ) -> dict[str, st
     Engines keep no proxy, but they keep other arguments in an image's history: an address with a password in it is
     refused. Raises EngineError.
     """
-    found = {name: environment[name] for name in _PROXY_VARIABLES + _INDEX_VARIABLES if environment.get(name)}
+    found = {name: environment[name] for name in _PROXY_VARIABLES if environment.get(name)}
     for name in _INDEX_VARIABLES:
-        if any("@" in word.partition("//")[2].partition("/")[0] for word in found.get(name, "").split()):
+        # A folder of this machine is nowhere inside a build.
+        words = [word for word in environment.get(name, "").split() if not word.startswith(("file:", "/"))]
+        if any("@" in word.partition("//")[2].partition("/")[0] for word in words):
             raise EngineError(
                 f"{name} holds a password, and an image's history would keep it: use an address without one for "
                 "`install` (an index on this machine, or a proxy that knows the password)"
             )
+        if words:
+            found[name] = " ".join(words)
     return found
 
 

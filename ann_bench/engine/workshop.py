@@ -17,7 +17,7 @@ from ann_bench.engine.client import engine_errors
 from ann_bench.engine.context import context
 from ann_bench.engine.labels import Namespace
 from ann_bench.engine.probe import Contents, ProbeFailed, probe
-from ann_bench.engine.recipe import Recipe, finish_dockerfile, own_dockerfile
+from ann_bench.engine.recipe import Recipe, finish_dockerfile, own_dockerfile, plain_id
 from ann_bench.entries.entry import Entry, files
 from ann_bench.errors import EngineError
 from ann_bench.progress import Progress
@@ -56,7 +56,7 @@ class Workshop:
             listed = api.images(all=True)
         self._before = {one["Id"].removeprefix("sha256:") for one in listed}
         # By its id: another process may give the tag to an image of its own.
-        self._common_id, self._common_layers = image["Id"], image["RootFS"]["Layers"]
+        self._common_id, self._common_layers = plain_id(image["Id"]), image["RootFS"]["Layers"]
         for one in listed:
             self._note_contents(one.get("Labels") or {})
 
@@ -142,8 +142,7 @@ class Workshop:
     def _look_inside(self, image_id: str, name: str, log: Log) -> Contents:
         if image_id in self._contents:
             return self._contents[image_id]
-        if self.builds.ended.is_set():
-            raise BuildFailed("ended before it was done")
+        self.builds.check()
         try:
             contents = probe(self.builds.client, image_id, name, self.space)
         except ProbeFailed as error:
