@@ -26,9 +26,9 @@ Vectors: TypeAlias = Any  # (n, d) array or csr_matrix
 #: 0.001 and 0.002 deviations. Values of sparse rows change by at most twice this share of themselves.
 SHARE = 2.0**-10
 
-#: A whole number moves by one with the chance at which that is this share of its deviation on the average, and with
-#: `MOST` at the most; one number of each query always moves.
-STEP_SHARE, MOST = 0.02, 0.1
+#: A whole number moves by one with the chance at which that is this share of the same power of two on the average
+#: (root mean square), and with `MOST` at the most; one number of each query always moves.
+STEP_SHARE, MOST = 0.02, 0.5
 
 _SAMPLE_ROWS = 1000
 _BLOCK_CELLS = 1 << 18
