@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ann_bench.engine.client import engine_errors
-from ann_bench.engine.labels import OURS, Namespace, judge_is_gone, judge_of
+from ann_bench.engine.labels import OURS, Namespace, judge_is_gone, judge_of, short_tag
 
 if TYPE_CHECKING:
     import docker
@@ -46,20 +46,27 @@ def clean(client: docker.DockerClient, *, dry_run: bool = False, space: Namespac
     with engine_errors("asking for its images"):
         images = client.api.images(all=True, filters={"label": space.kind})
         busy = _busy_images(client)
+    names = _names(images, space)
+    if dry_run:
+        used = {tag for image in images if image["Id"] in busy for tag in (image["Id"], *(image.get("RepoTags") or ()))}
+        cleaned.images = sorted(name for key, name in names.items() if key not in used)
+    else:
+        _remove_images(client, names, cleaned)
+    return cleaned
+
+
+def _names(images: Iterable[Mapping[str, Any]], space: Namespace) -> dict[str, str]:
+    """What to ask the engine to remove (ids, or tags), and what to call it."""
     names: dict[str, str] = {}
     for image in images:
         ours, others = space.image_tags(image.get("RepoTags"))
-        if ours:
-            names.update({tag: tag for tag in ours})
-        elif not others:
-            names[image["Id"]] = f"layer {_short(image['Id'])}"
-    if dry_run:
-        by_tag = {tag: image["Id"] for image in images for tag in image.get("RepoTags") or ()}
-        names = {key: name for key, name in names.items() if by_tag.get(key, key) not in busy}
-        cleaned.images = sorted(names.values())
-        return cleaned
-    _remove_images(client, names, cleaned)
-    return cleaned
+        if others:
+            names.update({tag: short_tag(tag) for tag in ours})
+        else:
+            # Not by its tag: that would be gone then even where the image has to stay.
+            names.update({tag: short_tag(tag) for tag in ours[1:]})
+            names[image["Id"]] = short_tag(ours[0]) if ours else f"layer {_short(image['Id'])}"
+    return names
 
 
 def _sweep(client: docker.DockerClient, cleaned: Cleaned, space: Namespace, *, dry_run: bool) -> Cleaned:
