@@ -90,10 +90,10 @@ def _ping(path: str) -> str | None:
             connection.request("GET", "/_ping")
             answer = connection.getresponse()
             answer.read(100)
-    except OSError as error:
-        raise _unreachable(path, error) from error
     except http.client.HTTPException as error:
         raise EngineError(f"what answers at {path} is no container engine: set DOCKER_HOST, {_OR_ELSE}") from error
+    except OSError as error:
+        raise _unreachable(path, error) from error
     if answer.status != 200:
         raise EngineError(f"the container engine at {path} is not well ({answer.status}): restart it, {_OR_ELSE}")
     return answer.getheader("Api-Version")
