@@ -159,6 +159,7 @@ class Driver:
         return Usage(
             peak_memory_bytes=reading.peak_memory_bytes,
             peak_anonymous_bytes=reading.peak_anonymous_bytes,
+            peak_file_bytes=reading.peak_file_bytes,
             cpu_inside_seconds=inside,
             cpu_outside_seconds=max(0.0, reading.cpu_seconds - self._mark[0] - inside),
             processes=reading.processes,

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ann_bench.arrays import Array
 from ann_bench.judge.control import Answered, Controls
+from ann_bench.judge.driver import Window
 from ann_bench.judge.plan import Config, Setting
 from ann_bench.judge.provenance import provenance
 from ann_bench.judge.scoring import score, stored_ids
@@ -48,7 +49,7 @@ class Record:
     def __post_init__(self) -> None:
         """Room for every batch."""
         shape = (self.setting.builds, self.setting.runs, len(self.setting.workload.searches))
-        self.seconds = np.full(shape, np.nan)
+        self.seconds, self._cpu_seconds = np.full((2, *shape), np.nan)
         self.answer_of = np.full(shape, -1, dtype=np.int32)
 
     @property
@@ -61,11 +62,11 @@ class Record:
         count = self.setting.workload.searches[search].queries
         return np.random.default_rng([self.seed, build, run, search]).permutation(count)
 
-    def add(self, place: tuple[int, int, int], ids: Array, seconds: float) -> None:
+    def add(self, place: tuple[int, int, int], ids: Array, window: Window) -> None:
         """Keep the answers of build, run, search; equal answers are kept once."""
         stored = stored_ids(ids)
         search = place[2]
-        self.seconds[place] = seconds
+        self.seconds[place], self._cpu_seconds[place] = window.seconds, window.cpu_seconds
         for index, (other_search, other) in enumerate(self._answers):
             if other_search == search and np.array_equal(other, stored):
                 self.answer_of[place] = index
@@ -73,15 +74,15 @@ class Record:
         self.answer_of[place] = len(self._answers)
         self._answers.append((search, stored))
 
-    def add_control(self, place: tuple[int, int], ids: Array, seconds: float) -> None:
+    def add_control(self, place: tuple[int, int], ids: Array, window: Window) -> None:
         """Keep what the control batch of build, search gave to the sample."""
-        self._controls[place] = Answered(stored_ids(ids), seconds)
+        self._controls[place] = Answered(stored_ids(ids), window.seconds, window.cpu_seconds)
 
     def bundle(self, questions: Questions) -> Bundle:
         """Score what was answered; ids that are no answers make the outcome `invalid-answer`."""
         scores = tuple(score(questions.problems[s], questions.truths[s], ids) for s, ids in self._answers)
         controls = questions.controls
-        control = controls.result(self.variant, self.setting.builds, self._controls) if controls else None
+        control = controls.result(self.variant, self._cpu_seconds, self._controls) if controls else None
         outcome = self.outcome
         if not self.failed and (invalid := _invalid(scores, "a batch") or _control_invalid(control)):
             outcome = Outcome(Status.INVALID_ANSWER, invalid, outcome.log)
@@ -134,6 +135,7 @@ def _worst(usages: list[Usage]) -> Usage:
     return Usage(
         peak_memory_bytes=max(u.peak_memory_bytes for u in usages),
         peak_anonymous_bytes=max(u.peak_anonymous_bytes for u in usages),
+        peak_file_bytes=max(u.peak_file_bytes for u in usages),
         cpu_inside_seconds=max(u.cpu_inside_seconds for u in usages),
         cpu_outside_seconds=max(u.cpu_outside_seconds for u in usages),
         processes=max(u.processes for u in usages),

@@ -129,7 +129,7 @@ class Tree:
         self.limit = limit
         self.processes: dict[int, Memory] = {}
         self.reaped_cpu = self.lost_cpu = self.last_cpu = 0.0
-        self.now = self.peak = self.peak_anonymous = self.most = 0
+        self.now = self.peak = self.peak_anonymous = self.peak_files = self.most = 0
         self.anonymous = 0
         self.refresh_next = 0.0
         self.exact_next = 0.0
@@ -155,6 +155,7 @@ class Tree:
         self.now, self.anonymous = resident, anonymous
         self.peak = max(self.peak, self.now)
         self.peak_anonymous = max(self.peak_anonymous, anonymous)
+        self.peak_files = max(self.peak_files, resident - anonymous)
         return anonymous
 
     def pause(self) -> float:
@@ -190,5 +191,6 @@ class Tree:
             "memory_bytes": self.now,
             "peak_memory_bytes": self.peak,
             "peak_anonymous_bytes": self.peak_anonymous,
+            "peak_file_bytes": self.peak_files,
             "processes": self.most,
         }

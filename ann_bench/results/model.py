@@ -107,6 +107,7 @@ class Usage:
 
     peak_memory_bytes: int = 0
     peak_anonymous_bytes: int = 0
+    peak_file_bytes: int = 0
     cpu_inside_seconds: float = 0.0
     cpu_outside_seconds: float = 0.0
     processes: int = 0
@@ -119,6 +120,7 @@ class Control:
     The noise follows from `seed`, `variant` (one of the `variants` of a run) and the data. `numbers[s]` are the queries
     of search `s` whose answers are kept and scored, ascending. `seconds[b, s]` is how long the batch took (all queries;
     NaN: it never ended), `answer_of[b, s]` which of `answers` (sample, k) and `scores` it gave (-1: none).
+    `cpu_seconds[b, s]` is what it used in that time, `published_cpu_seconds[b, r, s]` what the run's batch used.
     """
 
     seed: int
@@ -126,6 +128,8 @@ class Control:
     variant: int
     numbers: tuple[npt.NDArray[np.int64], ...]
     seconds: npt.NDArray[np.float64]
+    cpu_seconds: npt.NDArray[np.float64]
+    published_cpu_seconds: npt.NDArray[np.float64]
     answer_of: npt.NDArray[np.int32]
     answers: tuple[npt.NDArray[np.int32], ...]
     scores: tuple[Score, ...]

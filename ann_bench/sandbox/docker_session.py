@@ -141,6 +141,7 @@ class DockerSession:
 
     def inside(self, path: str) -> str:
         """The path in the container of a file or folder that is mounted there."""
+        path = str(Path(path).absolute())
         if path in self._inside:
             return self._inside[path]
         parent, _, name = path.rpartition("/")
