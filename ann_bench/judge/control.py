@@ -33,6 +33,7 @@ from ann_bench.workload import Workload
 SAMPLE, ALL_SAMPLES = 200, 1000
 
 Numbers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,11 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Answered:
-    """One control batch: the ids (sample, k) given to the sample, and the seconds that the whole batch took."""
+    """One control batch: the ids (sample, k) given to the sample; seconds and CPU seconds of the whole batch."""
 
     ids: npt.NDArray[np.int32]
     seconds: float
+    cpu_seconds: float
 
 
 @dataclass(frozen=True)
@@ -93,20 +95,28 @@ class Controls:
         of = self._searches[search]
         return score(of.problems[variant], of.truths[variant], ids)
 
-    def result(self, variant: int, builds: int, given: Mapping[tuple[int, int], Answered]) -> Control | None:
-        """What was measured, by build and search, with its scores; None where nothing was."""
+    def result(
+        self, variant: int, published_cpu_seconds: Floats, given: Mapping[tuple[int, int], Answered]
+    ) -> Control | None:
+        """What was measured, by build and search, with its scores; None where nothing was.
+
+        `published_cpu_seconds` (builds, runs, searches) is what the batches before used.
+        """
         if not given:
             return None
-        shape = (builds, len(self._searches))
-        seconds, answer_of = np.full(shape, np.nan), np.full(shape, -1, dtype=np.int32)
+        builds, _, searches = published_cpu_seconds.shape
+        seconds, cpu_seconds = np.full((2, builds, searches), np.nan)
+        answer_of = np.full((builds, searches), -1, dtype=np.int32)
         for index, (place, one) in enumerate(given.items()):
-            seconds[place], answer_of[place] = one.seconds, index
+            seconds[place], cpu_seconds[place], answer_of[place] = one.seconds, one.cpu_seconds, index
         return Control(
             seed=self.recipe.seed,
             variants=self.recipe.variants,
             variant=variant,
             numbers=self.numbers,
             seconds=seconds,
+            cpu_seconds=cpu_seconds,
+            published_cpu_seconds=published_cpu_seconds,
             answer_of=answer_of,
             answers=tuple(one.ids for one in given.values()),
             scores=tuple(self.score(variant, search, one.ids) for (_, search), one in given.items()),

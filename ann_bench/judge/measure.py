@@ -141,7 +141,7 @@ class _Build:
                 where = (self.build, run, search)
                 asked = published(self.setting.dataset, operation)
                 ids, window = driver.search(asked, operation.k, record.order(*where))
-                record.add(where, ids, window.seconds)
+                record.add(where, ids, window)
                 search += 1
             elif index or not isinstance(operation, Build):
                 window = driver.change(operation)
@@ -160,7 +160,7 @@ class _Build:
                 ids, window = driver.search(asked, operation.k, order)
             except EntryFailure as failure:
                 raise failure.within("the control batch") from failure
-            record.add_control((self.build, search), ids[controls.numbers[search]], window.seconds)
+            record.add_control((self.build, search), ids[controls.numbers[search]], window)
 
     def _finished(self, record: Record) -> None:
         if record.failed or self.build == self.setting.builds - 1:

@@ -37,6 +37,8 @@ def _shapes(bundle: Bundle, control: Control) -> None:
     measured, answered = np.isfinite(control.seconds), control.answer_of >= 0
     used = np.sort(control.answer_of[answered])
     expected = (bundle.identity["builds"], len(bundle.counts))
+    if control.published_cpu_seconds.shape != bundle.seconds.shape:
+        raise ResultError("the CPU times beside the control batches are not those of the runs")
     if control.seconds.shape != expected or not np.array_equal(measured, answered):
         raise ResultError("times and answers of the control batches do not belong together")
     if not len(control.answers) == len(control.scores) == len(used) or (used != np.arange(len(used))).any():

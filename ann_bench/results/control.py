@@ -48,15 +48,36 @@ def compare(bundle: Bundle) -> Compared:
     return Compared(mean(both[:, 0]), mean(both[:, 1]), math.fsum(lost) / size if size else 0.0)
 
 
-def delay(bundle: Bundle) -> tuple[float, float]:
-    """How long the control batches took against the median of the runs: factor and further seconds, worst build."""
-    worst = 0.0, 0.0
-    if bundle.control is not None:
-        for took, runs in zip(bundle.control.seconds.sum(axis=1), bundle.seconds.sum(axis=2), strict=True):
-            usual = median(runs[np.isfinite(runs)])
-            if math.isfinite(took) and usual > 0:
-                worst = max(worst, (float(took) / usual, float(took) - usual))
-    return worst
+@dataclass(frozen=True)
+class Excess:
+    """What control batches took more than the median of the runs: as a factor, and in seconds."""
+
+    factor: float = 0.0
+    seconds: float = 0.0
+
+    def beyond(self, factor: float, seconds: float) -> bool:
+        """Whether it is more than this factor, and by more than these seconds."""
+        return self.factor > factor and self.seconds > seconds
+
+
+def delays(bundle: Bundle) -> list[tuple[Excess, Excess]]:
+    """What the control batches of each build took more than its runs: time, and CPU time."""
+    control = bundle.control
+    if control is None:
+        return []
+    time = _excess(control.seconds, bundle.seconds)
+    return list(zip(time, _excess(control.cpu_seconds, control.published_cpu_seconds), strict=True))
+
+
+def _excess(unseen: Floats, published: Floats) -> list[Excess]:
+    """For each build, from (builds, searches) and (builds, runs, searches)."""
+    found = []
+    for took, runs in zip(unseen.sum(axis=1).tolist(), published.sum(axis=2), strict=True):
+        usual = median(runs)
+        known = math.isfinite(took) and math.isfinite(usual)
+        factor = took / usual if known and usual > 0 else math.inf
+        found.append(Excess(factor, took - usual) if known else Excess())
+    return found
 
 
 def _pairs(bundle: Bundle, control: Control, search: int) -> Floats:

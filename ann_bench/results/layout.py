@@ -25,6 +25,7 @@ REQUIRED = (
 )  # fmt: skip
 
 _SCORES = ("hits", "hits_strict", "hits_bigann", "possible")
+_CONTROL_SECONDS = ("seconds", "cpu_seconds", "published_cpu_seconds")
 _CHUNK_BYTES = 1 << 20
 
 
@@ -60,7 +61,8 @@ def _put_control(group: h5py.Group, control: Control) -> None:
     _put(group, "recipe", np.array([control.seed, control.variants, control.variant], dtype="<i8"))
     _put(group, "sizes", np.array([len(numbers) for numbers in control.numbers], dtype="<i8"))
     _put(group, "numbers", _flat(control.numbers, "<i8"))
-    _put(group, "seconds", np.asarray(control.seconds, dtype="<f8"))
+    for name in _CONTROL_SECONDS:
+        _put(group, name, np.asarray(getattr(control, name), dtype="<f8"))
     _put(group, "answer_of", np.asarray(control.answer_of, dtype="<i4"))
     _put_scored(group, control.answers, control.scores)
 
@@ -104,13 +106,17 @@ def _check(bundle: Bundle) -> None:
         raise ValueError(f"its times {shape}, answers {np.shape(bundle.answer_of)} and searches do not fit together")
     if np.max(bundle.answer_of, initial=-1) >= len(bundle.scores):
         raise ValueError("it names answers that it does not hold")
-    control = bundle.control
-    if control is None:
-        return
-    if not np.shape(control.seconds) == np.shape(control.answer_of) == (shape[0], shape[2]) or len(
-        control.numbers
-    ) != len(bundle.counts):
+    if bundle.control is not None:
+        _check_control(bundle.control, (shape[0], shape[2]))
+
+
+def _check_control(control: Control, shape: tuple[int, int]) -> None:
+    """The same for the control batches of so many builds and searches."""
+    shapes = [np.shape(array) for array in (control.seconds, control.cpu_seconds, control.answer_of)]
+    if shapes != [shape] * 3 or np.shape(control.published_cpu_seconds)[::2] != shape:
         raise ValueError("its control batches do not fit its builds and searches")
+    if len(control.numbers) != shape[1]:
+        raise ValueError("its control batches do not fit its searches")
     if np.max(control.answer_of, initial=-1) >= len(control.scores):
         raise ValueError("its control batches name answers that it does not hold")
 
@@ -192,7 +198,7 @@ def _control(group: h5py.Group, *, answers: bool) -> Control:
         variants=variants,
         variant=variant,
         numbers=tuple(_parts(group["numbers"][()], group["sizes"][()])),
-        seconds=group["seconds"][()],
+        **{name: group[name][()] for name in _CONTROL_SECONDS},
         answer_of=group["answer_of"][()],
         answers=_answers(group) if answers else (),
         scores=_scores(group),

@@ -124,7 +124,7 @@ def test_a_table_with_a_search_behind_it_is_found(place: Bench, capsys: pytest.C
     assert (row.recall, row.control_recall) == (1.0, 1.0)
     (note,) = row.notes
     assert note.startswith("queries that nobody had seen took ")
-    assert note.endswith("x the time of the published ones: a table, or a cache?")
+    assert note.endswith("x the time of the published ones: answered from a table, or from a cache?")
     assert "queries that nobody had seen" in capsys.readouterr().out
 
 
@@ -330,6 +330,7 @@ FORGERIES = {
     "another variant": (lambda c: {"variant": 7}, "there is no control batch 7"),
     "no end of variants": (lambda c: {"variants": 10**9}, "there is no control batch"),
     "a sample of its own choice": (lambda c: {"numbers": (np.arange(len(c.numbers[0])) // 2,)}, "other queries"),
+    "CPU times of other runs": (lambda c: {"published_cpu_seconds": np.ones((1, 5, 1))}, "are not those of the runs"),
     "no time": (lambda c: {"seconds": np.zeros((1, 1))}, "took no time"),
     "a time without answers": (lambda c: {"answer_of": np.full((1, 1), -1, np.int32)}, "do not belong together"),
     "fewer answers": (lambda c: {"answers": (c.answers[0][:, :5],)}, "(queries, k)"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ann_bench.results.model import INVALID_KINDS, Bundle, Identity, Outcome, Score, Status, Step, Usage
+from ann_bench.results.model import INVALID_KINDS, Bundle, Control, Identity, Outcome, Score, Status, Step, Usage
 
 GIB = 1024**3
 
@@ -85,6 +85,29 @@ def bundle(
         usage=Usage(peak_memory_bytes=412 * 2**20, cpu_inside_seconds=8.0),
         truths=("t" * 32,) * searches,
         stats={"graph": {"edges": 12}},
+    )
+
+
+def control(
+    published: Bundle, hits: np.ndarray, *, seconds: object = None, cpu: object = None, published_cpu: object = None
+) -> Control:
+    """Control batches of a bundle with one search: `hits` (builds, sample) of ten for the first of its queries."""
+    builds, runs, _ = published.seconds.shape
+    sample = hits.shape[1]
+    usual = np.median(published.seconds, axis=1) if seconds is None else np.asarray(seconds, float).reshape(builds, 1)
+    return Control(
+        seed=5,
+        variants=3,
+        variant=1,
+        numbers=(np.arange(sample, dtype=np.int64),),
+        seconds=usual,
+        cpu_seconds=usual if cpu is None else np.asarray(cpu, float).reshape(builds, 1),
+        published_cpu_seconds=(
+            published.seconds if published_cpu is None else np.asarray(published_cpu, float).reshape(builds, runs, 1)
+        ),
+        answer_of=np.arange(builds, dtype=np.int32)[:, None],
+        answers=tuple(np.zeros((sample, 10), np.int32) for _ in range(builds)),
+        scores=tuple(score(one, np.full(sample, 10)) for one in hits),
     )
 
 

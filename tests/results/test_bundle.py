@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import multiprocessing
 import os
 import resource
 import stat
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import h5py
@@ -19,7 +21,7 @@ from hypothesis import strategies as st
 from ann_bench.errors import ResultError, StorageError
 from ann_bench.results import atomic
 from ann_bench.results.bundle import SEAL_BYTES, bundle_path, read, write
-from ann_bench.results.model import Bundle, Identity, Outcome, Score, Status, Step, Usage
+from ann_bench.results.model import INVALID_KINDS, Bundle, Control, Identity, Outcome, Score, Status, Step, Usage
 from tests.results import made
 
 
@@ -36,8 +38,20 @@ def same(one: Bundle, other: Bundle) -> None:
     for a, b in zip(one.answers, other.answers, strict=True):
         np.testing.assert_array_equal(a, b)
         assert a.dtype == b.dtype == np.int32
-    assert len(one.scores) == len(other.scores)
-    for a, b in zip(one.scores, other.scores, strict=True):
+    same_scores(one.scores, other.scores)
+    assert (one.control is None) == (other.control is None)
+    if one.control is None or other.control is None:
+        return
+    same_scores(one.control.scores, other.control.scores)
+    for name in ("seed", "variants", "variant"):
+        assert getattr(one.control, name) == getattr(other.control, name)
+    for name in ("numbers", "answers", "seconds", "cpu_seconds", "published_cpu_seconds", "answer_of"):
+        np.testing.assert_equal(getattr(other.control, name), getattr(one.control, name))
+
+
+def same_scores(one: Sequence[Score], other: Sequence[Score]) -> None:
+    assert len(one) == len(other)
+    for a, b in zip(one, other, strict=True):
         assert a.invalid == b.invalid
         for name in ("hits", "hits_strict", "hits_bigann", "possible"):
             np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
@@ -50,6 +64,32 @@ json_values = st.recursive(
     max_leaves=8,
 )
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+
+
+@st.composite
+def controls(draw: st.DrawFn, shape: tuple[int, int, int]) -> Control | None:
+    if draw(st.booleans()):
+        return None
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    builds, _, searches = shape
+    sizes = [draw(st.integers(0, 9)) for _ in range(searches)]
+    scores = tuple(
+        Score(*(rng.integers(0, 11, n).astype(np.uint16) for _ in range(4)), invalid=dict.fromkeys(INVALID_KINDS, n))
+        for _ in range(builds)
+        for n in sizes
+    )
+    return Control(
+        seed=draw(st.integers(0, 2**62)),
+        variants=9,
+        variant=draw(st.integers(0, 8)),
+        numbers=tuple(rng.integers(0, 2**40, n) for n in sizes),
+        seconds=rng.random((builds, searches)),
+        cpu_seconds=rng.random((builds, searches)),
+        published_cpu_seconds=np.where(rng.random(shape) < 0.2, np.nan, rng.random(shape)),
+        answer_of=np.arange(builds * searches, dtype=np.int32).reshape(builds, searches),
+        answers=tuple(rng.integers(-2, 99, (len(score.hits), 10)).astype(np.int32) for score in scores),
+        scores=scores,
+    )
 
 
 @st.composite
@@ -77,6 +117,7 @@ def bundles(draw: st.DrawFn) -> Bundle:
         usage=Usage(draw(st.integers(0, 2**50))),
         truths=tuple(draw(st.lists(st.text(), max_size=2))),
         stats=draw(st.dictionaries(st.text(), json_values, max_size=3)),
+        control=draw(controls(shape)),
     )
 
 
@@ -87,7 +128,9 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, bundle: Bundle) ->
     path = write(bundle, folder)
     assert path.parents[3] == folder
     same(read(path), bundle)
-    assert read(path, answers=False).answers == ()
+    plain = read(path, answers=False)
+    assert plain.answers == ()
+    assert plain.control is None or plain.control.answers == ()
     assert [p for p in folder.rglob("*") if p.is_file()] == [path]
 
 
@@ -184,6 +227,17 @@ def test_parts_that_do_not_fit_are_not_written(tmp_path: Path) -> None:
     for changes in ({"counts": (1, 2)}, {"scores": ()}, {"answers": ()}):
         with pytest.raises(ValueError, match=r"its|answers"):
             write(Bundle(**{**vars(good), **changes}), tmp_path)
+    control = made.control(good, np.full((1, 30), 9))
+    two = np.zeros((2, 1))
+    for changes in (
+        {"seconds": two},
+        {"cpu_seconds": two},
+        {"published_cpu_seconds": two},
+        {"numbers": ()},
+        {"scores": (), "answers": ()},
+    ):
+        with pytest.raises(ValueError, match="its control batches"):
+            write(dataclasses.replace(good, control=dataclasses.replace(control, **changes)), tmp_path)
     assert not list(tmp_path.rglob("*.*"))
 
 

@@ -7,8 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from ann_bench.results.control import compare
 from ann_bench.results.figures import COLUMNS, figures
-from ann_bench.results.model import Usage
+from ann_bench.results.model import Bundle, Usage
 from tests.results import made
 
 CACHE = "first batch took {} x the median of the others: built late, or answers from a cache?"
@@ -73,3 +74,83 @@ def test_both_and_neither_is_a_column() -> None:
     assert len(notes_of([[0.7, 0.1, 0.1]], cpu_outside_seconds=5)) == 2
     assert "notes" not in COLUMNS
     assert "notes" not in figures(made.bundle()).row()
+
+
+def known(hits: np.ndarray, *, runs: int = 3) -> Bundle:
+    """A bundle whose published recall is 1, in batches of 0.1 s; each row of `hits` is what a control batch found."""
+    builds = len(hits)
+    bundle = made.bundle(1.0, shape=(builds, runs, 1), queries=hits.shape[1])
+    return dataclasses.replace(bundle, seconds=np.full((builds, runs, 1), 0.1))
+
+
+def unseen(hits: np.ndarray, **times: object) -> tuple[str, ...]:
+    bundle = known(hits)
+    return figures(dataclasses.replace(bundle, control=made.control(bundle, hits, **times))).notes
+
+
+def test_a_lower_recall_on_unseen_queries() -> None:
+    expected = (
+        "answers to queries that nobody had seen: recall {} against 1.00 on the published ones: answered from a table?"
+    )
+    assert unseen(np.full((1, 100), 1)) == (expected.format("0.10"),)
+    half = np.where(np.arange(200) % 2, 9, 10)[None]
+    assert unseen(half) == (expected.format("0.95"),)
+    assert unseen(np.full((1, 26), 0)) == (expected.format("0.00"),)
+
+
+@pytest.mark.parametrize(
+    "hits",
+    [
+        np.full((1, 100), 10),
+        np.where(np.arange(100) < 25, 0, 10)[None],  # 25 signs alike may be chance
+        np.full((1, 25), 0),
+        np.full((1, 1), 0),
+        np.zeros((1, 0)),
+        np.where(np.arange(200) < 39, 9, 10)[None],  # no chance, but 0.0195 of recall
+    ],
+)
+def test_what_is_not_worse_enough(hits: np.ndarray) -> None:
+    assert unseen(hits) == ()
+
+
+def test_recall_of_control_batches_is_over_builds() -> None:
+    hits = np.array([np.full(50, 10), np.full(50, 5)])
+    bundle = known(hits)
+    bundle = dataclasses.replace(bundle, control=made.control(bundle, hits))
+    assert figures(bundle).control_recall == 0.75
+    assert (compare(bundle).published, compare(bundle).unseen) == (1.0, 0.75)
+    assert np.isnan(figures(made.bundle()).control_recall)
+
+
+def test_chance_alone_gives_no_note() -> None:
+    """Two batches of the same index, 20,000 times: the bound is for one in 250,000."""
+    rng = np.random.default_rng(1)
+    shares = rng.beta(4, 1, (20_000, 1, 100))
+    lost = (rng.binomial(10, shares) - rng.binomial(10, shares))[:, 0]
+    assert (lost.sum(axis=1) / np.sqrt((lost**2).sum(axis=1))).max() < 5.0
+    hits = rng.binomial(10, 0.9, (3, 200))
+    bundle = made.bundle(0.9, shape=(3, 3, 1), queries=200, distinct=True)
+    assert figures(dataclasses.replace(bundle, control=made.control(bundle, hits))).notes == ()
+
+
+SLOWER = (
+    "queries that nobody had seen took {} x the time of the published ones: answered from a table, or from a cache?"
+)
+
+
+def test_unseen_queries_that_take_longer() -> None:
+    right = np.full((1, 100), 10)
+    cpu = {"cpu": 0.9, "published_cpu": [0.2, 0.2, 0.2]}
+    assert unseen(right, seconds=0.31, **cpu) == (SLOWER.format("3.1"),)
+    assert unseen(right, seconds=0.19, **cpu) == ()
+    assert unseen(right, seconds=0.31, cpu=0.25, published_cpu=[0.2, 0.2, 0.2]) == ()  # it had to wait
+    assert unseen(right, seconds=1.1, cpu=0.0, published_cpu=[0.2, 0.2, 0.2]) == (SLOWER.format("11.0"),)
+    assert unseen(right, seconds=0.31, cpu=0.9, published_cpu=[0.0, 0.0, 0.0]) == (SLOWER.format("3.1"),)
+    assert unseen(right, seconds=0.31, cpu=0.9, published_cpu=[np.nan] * 3) == ()
+    assert unseen(right, seconds=np.nan) == ()
+
+
+def test_the_worst_build_counts() -> None:
+    right = np.full((2, 100), 10)
+    cpu = {"cpu": [9, 9], "published_cpu": np.ones((2, 3))}
+    assert unseen(right, seconds=[0.25, 0.42], **cpu) == (SLOWER.format("4.2"),)
