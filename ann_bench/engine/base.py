@@ -73,19 +73,17 @@ def pull_base(client: docker.DockerClient, progress: Progress = silent) -> Base:
 
 def make_base() -> None:
     """Make the base image from Debian packages: `base-from-debian.sh`; EngineError with the script's reason."""
-    process = subprocess.Popen([str(SCRIPT)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     last = ""
-    try:
-        for line in process.stdout or ():
-            last = line.strip()
-            if not last.startswith("error: "):
-                logger.info("base image: %s", last)
-        code = process.wait()
-    except BaseException:
-        # The script clears up after itself, whoever ends it.
-        process.terminate()
-        process.wait()
-        raise
+    with subprocess.Popen([str(SCRIPT)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            for line in process.stdout or ():
+                last = line.strip()
+                if not last.startswith("error: "):
+                    logger.info("base image: %s", last)
+            code = process.wait()
+        except BaseException:
+            process.terminate()  # it clears up after itself, whoever ends it
+            raise
     if code:
         raise EngineError(f"no base image was made: {last.removeprefix('error: ') or f'exit code {code}'}")
 

@@ -23,6 +23,8 @@ Step = Callable[[int, int], None]
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _STEP = re.compile(r"STEP (\d+)/(\d+) ?: (.*)", re.IGNORECASE)
 _MADE = re.compile(r" ?--->? ([0-9a-f]{12,64})")
+#: Lines that a step did not write itself, or that never say why it failed.
+_ENGINES_OWN = re.compile(r" ---> |Removing intermediate container|The command '|.*\[notice\]")
 _LOOKS_LIKE_A_REASON = re.compile(r"\s*(ERROR|error|E|fatal|\w*Error|.*: error|.*: fatal error)\s*:")
 #: Longer lines are cut in messages; the log has them whole.
 _MOST = 240
@@ -114,9 +116,9 @@ class Log:
             self._cached = False
         elif line.strip() == "---> Using cache":
             self._cached = True
-        elif line.strip() and not line.startswith(" ---> ") and "[notice]" not in line:
+        elif line.strip() and not _ENGINES_OWN.match(line):
             self._last = line.strip()
-            if _LOOKS_LIKE_A_REASON.match(line):
+            if _LOOKS_LIKE_A_REASON.match(line) or disk_is_full(line):
                 self._reason = line.strip()
 
     def failure(self, error: str) -> BuildFailed:

@@ -115,10 +115,9 @@ def test_a_context_is_for_everybody(tmp_path: Path) -> None:
         "entry/wrapper.py": "0o644",
     }
     assert {member.mtime for member in members.values()} == {0}
-    with context("FROM ours\n", files(one), folder="") as tar:
-        with tarfile.open(fileobj=io.BytesIO(tar.read())) as archive:
-            assert archive.getnames().count("Dockerfile") == 1
-            assert archive.extractfile("Dockerfile").read() == b"FROM ours\n"  # type: ignore[union-attr]
+    with context("FROM ours\n", files(one), folder="") as tar, tarfile.open(fileobj=tar) as archive:
+        assert archive.getnames().count("Dockerfile") == 1
+        assert archive.extractfile("Dockerfile").read() == b"FROM ours\n"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -206,13 +205,23 @@ def test_the_line_for_a_step_that_failed() -> None:
         "Step 1/2 : FROM x\n ---> 0123456789ab\n",
         "Step 2/2 : RUN pip install no",
         "thing\n ---> Running in 0123456789ac\n\x1b[91mERROR: No matching distribution found\n\x1b[0m",
-        "\x1b[91m[notice] A new release of pip\n\x1b[0m",
+        "\x1b[91m[notice] A new release of pip\n\x1b[0mRemoving intermediate container 0123456789ac\n",
+        "The command '/bin/sh -c pip install nothing' returned a non-zero code: 1\n",
     )
     line = str(made.failure("The command '/bin/sh -c pip install nothing' returned a non-zero code: 1"))
     assert line == "`RUN pip install nothing`: ERROR: No matching distribution found"
     assert "\x1b" not in made.file.getvalue()  # type: ignore[attr-defined]
     assert str(made.failure("COPY failed: no such file")) == "`RUN pip install nothing`: COPY failed: no such file"
     assert "disk is full" in str(made.failure("write /x: no space left on device"))
+
+
+def test_the_last_line_of_a_step_without_a_reason() -> None:
+    ends = ("Removing intermediate container 0123456789ac\n", "The command 'x' returned a non-zero code: 1\n")
+    code = "The command 'x' returned a non-zero code: 1"
+    assert str(log("Step 1/1 : RUN x\n", "so it ended\n", *ends).failure(code)) == "`RUN x`: so it ended"
+    full = log("Step 1/1 : RUN x\n", "head: x: No space left on device\n", "bye\n", *ends).failure(code)
+    assert "disk is full" in str(full)
+    assert str(log("Step 1/1 : RUN x\n", *ends).failure(code)) == f"`RUN x`: {code}"
 
 
 def test_what_a_build_has_made() -> None:

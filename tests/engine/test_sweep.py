@@ -35,7 +35,7 @@ def alone(engine: Any, tmp_path: Path) -> Iterator[Corner]:
 
 def image(corner: Corner, tag: str | None, *lines: str, base: str = "scratch") -> str:
     """A tiny image; its id."""
-    with context("\n".join([f"FROM {base}", "COPY entry/ /", *lines]) + "\n", [("x", os.urandom(8))]) as tar:
+    with context("\n".join([f"FROM {base}", *lines, "COPY entry/ /"]) + "\n", [("x", os.urandom(8))]) as tar:
         chunks = list(corner.client.api.build(fileobj=tar, custom_context=True, rm=True, tag=tag, decode=True))
     return str(next(chunk["aux"]["ID"] for chunk in chunks if "aux" in chunk))
 
