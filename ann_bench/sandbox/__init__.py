@@ -82,8 +82,9 @@ def choose_sandbox(name: str, entries: Sequence[Entry]) -> Choice:
     try:
         docker = find_sandbox("docker")
     except EngineError as error:
-        reason = str(error).replace(", or use --sandbox process", "")
-        return Choice(ProcessSandbox(), f"sandbox: process ({reason}; then {how_to_build(entries)})")
+        reason, _, remedy = str(error).removesuffix(", or use --sandbox process").partition(": ")
+        line = f"sandbox: process ({reason}); for containers: {remedy}, then {how_to_build(entries)}"
+        return Choice(ProcessSandbox(), line)
     lacking = [entry for entry in entries if docker.environment(entry).missing]
     if not lacking:
         return Choice(docker, "sandbox: docker")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import mmap
+import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +29,9 @@ from ann_bench.sandbox.folders import abandoned
 from ann_bench.workload import Limits
 
 log = logging.getLogger(__name__)
+
+#: So many entries are named one by one.
+FEW = 2
 
 
 class DockerSandbox:
@@ -89,7 +93,9 @@ class DockerSandbox:
 
 
 def how_to_build(entries: Sequence[Entry]) -> str:
-    """The command that makes the images of these entries."""
+    """The command that makes the images of these entries (where they are many: of all that their track has)."""
     tracks = sorted({entry.track for entry in entries})
-    named = [f"--entry {entry.folder}" if entry.source == "path" else f"--algorithm {entry.name}" for entry in entries]
+    at_paths = [f"--entry {shlex.quote(str(entry.folder))}" for entry in entries if entry.source == "path"]
+    by_name = [f"--algorithm {entry.name}" for entry in entries if entry.source != "path"]
+    named = [*at_paths, *(by_name if len(by_name) <= FEW or at_paths else [])]
     return " ".join(["ann-bench install", *(f"--track {track}" for track in tracks), *named])

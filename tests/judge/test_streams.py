@@ -13,6 +13,7 @@ from ann_bench.entries.discovery import entry_at
 from ann_bench.judge.measure import measure
 from ann_bench.judge.plan import Options, plan, setting
 from ann_bench.judge.run import ask_all
+from ann_bench.progress import silent
 from ann_bench.results.figures import figures
 from ann_bench.results.model import Bundle, Status
 from ann_bench.sandbox import find_sandbox
@@ -70,17 +71,19 @@ def stream(filtered: bool = True) -> Track:
     )
 
 
-def run(folder: Path, body: str, track: Track, **config) -> list[Bundle]:
+def run(folder: Path, body: str, track: Track, sandbox: str = "process", **config) -> list[Bundle]:
     dataset = prepare(find_manifest(str(tiny_dataset(folder / "data")), "filtered"), "public")
-    common = setting(track, dataset, find_sandbox("process"), Options())
-    (job,) = plan(common, [entry_at(write_entry(folder / "mine", body, **config), "filtered")]).jobs
+    common = setting(track, dataset, find_sandbox(sandbox), Options())
+    entry = entry_at(write_entry(folder / "mine", body, **config), "filtered")
+    common.sandbox.prepare([entry], folder / "logs", silent)
+    (job,) = plan(common, [entry]).jobs
     kept: list[Bundle] = []
     measure(common, job, job.configs, ask_all(dataset, common.workload), kept.append)
     return kept
 
 
-def test_a_stream_needs_no_other_runner(tmp_path: Path) -> None:
-    (bundle,) = run(tmp_path, STREAM, stream())
+def test_a_stream_needs_no_other_runner(tmp_path: Path, sandbox: str) -> None:
+    (bundle,) = run(tmp_path, STREAM, stream(), sandbox)
     assert bundle.outcome.status is Status.OK, bundle.outcome
     assert bundle.counts == (40, 40, 25, 40)
     assert bundle.seconds.shape == (1, 1, 4)
@@ -114,11 +117,11 @@ def test_each_query_config_gets_a_fresh_index(tmp_path: Path) -> None:
     assert [b.outcome.status for b in bundles] == [Status.OK, Status.OK]
 
 
-def test_the_time_for_the_whole_run_ends_it_and_keeps_what_was_measured(tmp_path: Path) -> None:
+def test_the_time_for_the_whole_run_ends_it_and_keeps_what_was_measured(tmp_path: Path, sandbox: str) -> None:
     slow = STREAM.replace("answers = np.full", "import time; time.sleep(1.2); answers = np.full", 1)
     track = stream()
     limits = track.limits.but(run_seconds=3.0)
-    (bundle,) = run(tmp_path, slow, Track(**{**vars(track), "limits": limits}))
+    (bundle,) = run(tmp_path, slow, Track(**{**vars(track), "limits": limits}), sandbox)
     assert bundle.outcome.status is Status.TIMEOUT
     assert np.isfinite(bundle.seconds).sum() == 2
     assert len(bundle.answers) == 2
