@@ -74,7 +74,9 @@ def pull_base(client: docker.DockerClient, progress: Progress = silent) -> Base:
 def make_base() -> None:
     """Make the base image from Debian packages: `base-from-debian.sh`; EngineError with the script's reason."""
     last = ""
-    with subprocess.Popen([str(SCRIPT)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(
+        ["bash", str(SCRIPT)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
         try:
             for line in process.stdout or ():
                 last = line.strip()

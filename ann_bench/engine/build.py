@@ -173,7 +173,6 @@ def build(
                 buildargs=dict(arguments),
                 timeout=None,
                 decode=True,
-                use_config_proxy=False,
             )
             try:
                 for chunk in stream:

@@ -24,6 +24,9 @@ PING_SECONDS = 3.0
 #: For all else but builds, which take what they take.
 REQUEST_SECONDS = 120
 
+#: So many requests at a time keep their connections; builds run in parallel.
+CONNECTIONS = 100
+
 _SOCKET = "/var/run/docker.sock"
 _OR_ELSE = "or use --sandbox process"
 #: Names of this machine that every machine has.
@@ -72,7 +75,7 @@ def _client(address: str, version: str | None) -> docker.DockerClient:
     environment = {**os.environ, "DOCKER_HOST": address}
     patience = REQUEST_SECONDS if version else PING_SECONDS
     with engine_errors(f"connecting to {_without_password(address)}"):
-        client = docker.from_env(version=version, timeout=patience, environment=environment)
+        client = docker.from_env(version=version, timeout=patience, environment=environment, max_pool_size=CONNECTIONS)
     client.api.timeout = REQUEST_SECONDS
     return client
 

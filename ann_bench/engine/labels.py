@@ -54,12 +54,8 @@ def short_tag(tag: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """Lower-case letters and digits, single `-`, `_`, `.` between them; what was another name stays another name."""
-    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "x"
-    if plain == name:
-        return plain
-    # The hash in the tag tells such names apart; the readable part may coincide.
-    return plain[:100]
+    """For people to read; two names may look alike in it, and differ by the hash in the tag."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:100].strip("-") or "x"
 
 
 def worker_labels(entry_name: str, space: Namespace = OURS) -> dict[str, str]:

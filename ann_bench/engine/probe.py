@@ -76,6 +76,7 @@ def probe(client: docker.DockerClient, image_id: str, name: str, space: Namespac
             entrypoint=["python"],
             user=USER,
             network_disabled=True,
+            use_config_proxy=False,
             labels=worker_labels(name, space),
             host_config=api.create_host_config(network_mode="none", cap_drop=["ALL"]),
         )

@@ -39,7 +39,8 @@ def sweep(client: docker.DockerClient, space: Namespace = OURS) -> int:
 def clean(client: docker.DockerClient, *, dry_run: bool = False, space: Namespace = OURS) -> Cleaned:
     """Remove our abandoned containers and all our images, nothing else. `dry_run` only says what that would be.
 
-    Left are the containers of judges that live, and images that something runs in or that somebody has built upon.
+    Left are the containers of judges that live, and then all images; also images that something runs in or that
+    somebody has built upon.
     An image is ours where it bears our label and no tag but ours: one that somebody made from ours bears the label too.
     """
     cleaned = _sweep(client, Cleaned(), space, dry_run=dry_run)
@@ -47,6 +48,10 @@ def clean(client: docker.DockerClient, *, dry_run: bool = False, space: Namespac
         images = client.api.images(all=True, filters={"label": space.kind})
         busy = _busy_images(client)
     names = _names(images, space)
+    if cleaned.left and names:
+        # The run may be between two containers of images that nothing else tells to be in use.
+        cleaned.left["images"] = "a run goes on; clean again when it has ended"
+        return cleaned
     if dry_run:
         used = {tag for image in images if image["Id"] in busy for tag in (image["Id"], *(image.get("RepoTags") or ()))}
         cleaned.images = sorted(name for key, name in names.items() if key not in used)

@@ -158,6 +158,6 @@ def test_the_command(alone: Corner, monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert f"would remove image {alone.space.name}/common:1" in capsys.readouterr().out
     assert main(["clean", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["images"] == [f"{alone.space.name}/common:1"]
+    assert f"{alone.space.name}/common:1" in said["images"]
     assert said["engine"] is True
     assert alone.listed() == (set(), set())
