@@ -25,6 +25,7 @@ _STEP = re.compile(r"STEP (\d+)/(\d+) ?: (.*)", re.IGNORECASE)
 _MADE = re.compile(r" ?--->? ([0-9a-f]{12,64})")
 #: Lines that a step did not write itself, or that never say why it failed.
 _ENGINES_OWN = re.compile(r" ---> |Removing intermediate container|The command '|.*\[notice\]")
+_CODE = re.compile(r"returned a non-zero code: (\d+)")
 _LOOKS_LIKE_A_REASON = re.compile(r"\s*(ERROR|error|E|fatal|\w*Error|.*: error|.*: fatal error)\s*:")
 #: Longer lines are cut in messages; the log has them whole.
 _MOST = 240
@@ -125,8 +126,10 @@ class Log:
         """The one line for a build that ended with this message of the engine."""
         if disk_is_full(f"{error} {self._reason} {self._last}"):
             return BuildFailed(DISK_FULL)
-        said = self._reason or self._last
-        reason = said if said and "returned a non-zero code" in error else error
+        reason = error
+        if code := _CODE.search(error):
+            last = f", after the line: {self._last}" if self._last else ""
+            reason = self._reason or f"exit code {code[1]}{last}"
         where = f"`{_cut(self.step, 80)}`: " if self.step else ""
         return BuildFailed(f"{where}{_cut(reason, _MOST)}")
 

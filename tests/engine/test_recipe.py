@@ -218,10 +218,13 @@ def test_the_line_for_a_step_that_failed() -> None:
 def test_the_last_line_of_a_step_without_a_reason() -> None:
     ends = ("Removing intermediate container 0123456789ac\n", "The command 'x' returned a non-zero code: 1\n")
     code = "The command 'x' returned a non-zero code: 1"
-    assert str(log("Step 1/1 : RUN x\n", "so it ended\n", *ends).failure(code)) == "`RUN x`: so it ended"
+    assert (
+        str(log("Step 1/1 : RUN x\n", "so it ended\n", *ends).failure(code))
+        == "`RUN x`: exit code 1, after the line: so it ended"
+    )
     full = log("Step 1/1 : RUN x\n", "head: x: No space left on device\n", "bye\n", *ends).failure(code)
     assert "disk is full" in str(full)
-    assert str(log("Step 1/1 : RUN x\n", *ends).failure(code)) == f"`RUN x`: {code}"
+    assert str(log("Step 1/1 : RUN x\n", *ends).failure(code)) == "`RUN x`: exit code 1"
 
 
 def test_what_a_build_has_made() -> None:

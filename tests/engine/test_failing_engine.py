@@ -1,10 +1,11 @@
-"""A build on an engine whose disk is full: a second engine on a small RAM disk, ended when the test ends."""
+"""An engine that fails during a build: a second one on a small RAM disk, which may become full, and may be ended."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +26,9 @@ SIZE_MB = 900
 
 
 @pytest.fixture
-def small(engine: Any, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Corner]:
+def second(
+    engine: Any, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Corner, subprocess.Popen[bytes]]]:
     """An engine of its own with a small disk, which has the base image."""
     if os.getuid() != 0 or not shutil.which("dockerd"):
         pytest.skip("needs root and dockerd, to start an engine with a small disk")
@@ -48,7 +51,7 @@ def small(engine: Any, tmp_path_factory: pytest.TempPathFactory, monkeypatch: py
         client = _when_ready()
         client.images.load(engine.images.get(base.id).save())
         monkeypatch.setenv("ANN_BENCH_BASE_IMAGE", base.id)
-        yield Corner(client, Namespace("ann-bench-test"), folder / "logs")
+        yield Corner(client, Namespace("ann-bench-test"), folder / "logs"), daemon
         client.close()
     finally:
         if daemon is not None:
@@ -62,6 +65,11 @@ def small(engine: Any, tmp_path_factory: pytest.TempPathFactory, monkeypatch: py
                     break
                 time.sleep(0.2)
         assert str(folder) not in Path("/proc/self/mounts").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def small(second: tuple[Corner, Any]) -> Corner:
+    return second[0]
 
 
 def _when_ready() -> Any:
@@ -112,3 +120,23 @@ def _fill(file: Any) -> None:
 
 def _free(corner: Corner) -> float:
     return float(shutil.disk_usage(corner.logs.parent / "disk").free)
+
+
+def test_an_engine_that_ends_during_a_build(second: tuple[Corner, Any], tmp_path: Path) -> None:
+    corner, daemon = second
+    text = "ARG ANN_BENCH_COMMON\nFROM ${ANN_BENCH_COMMON}\nRUN echo now; sleep 600\n"
+    one = entry(tmp_path / "orphan", dockerfile=text)
+    log = corner.logs / "filtered-orphan.log"
+
+    def end_it() -> None:
+        while not (log.is_file() and "\nnow\n" in log.read_text()):
+            time.sleep(0.1)
+        daemon.terminate()
+
+    thread = threading.Thread(target=end_it, daemon=True)
+    thread.start()
+    failures = corner.build(one)
+    thread.join()
+    (line,) = failures["orphan"].splitlines()
+    assert "exit code" in line or "the container engine" in line
+    assert line.endswith(f"log: {log}") or "the container engine" in line
