@@ -124,7 +124,8 @@ def test_a_window_is_as_long_as_the_call(place: Bench) -> None:
     """
     assert place.run(write_entry(place.folder / "mine", body), "--runs", "3") == 0
     bundle = place.bundle()
-    assert 1.0 <= bundle.seconds.sum() / bundle.stats["took"] < 1.3
+    assert bundle.control is not None
+    assert 1.0 <= (bundle.seconds.sum() + bundle.control.seconds.sum()) / bundle.stats["took"] < 1.3
 
 
 def test_cpu_time_is_told_apart_by_the_windows(place: Bench) -> None:
@@ -148,7 +149,7 @@ def test_cpu_time_is_told_apart_by_the_windows(place: Bench) -> None:
     configs = {"default": [{"effort": 1}, {"effort": 2}]}
     place.run(write_entry(place.folder / "mine", body, query=configs), "--runs", "2")
     for bundle in place.bundles():  # what one config uses is not charged to the next
-        assert 0.9 < bundle.usage.cpu_inside_seconds < 1.7
+        assert 1.4 < bundle.usage.cpu_inside_seconds < 2.4  # two runs and the control batch
         assert 0.7 < bundle.usage.cpu_outside_seconds < 1.7
 
 

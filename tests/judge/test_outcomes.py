@@ -274,7 +274,7 @@ def test_queries_come_in_a_fresh_order_each_time_and_answers_go_home(place: Benc
     """
     entry = write_entry(place.folder / "mine", body)
     assert place.run(entry, "--runs", "3") == 0
-    seen = np.fromfile(place.folder / "seen", dtype=np.uint8).reshape(3, 40, 8)
+    seen = np.fromfile(place.folder / "seen", dtype=np.uint8).reshape(4, 40, 8)  # three runs, then the control batch
     assert not np.array_equal(seen[0], seen[1])
     assert not np.array_equal(seen[1], seen[2])
     assert {row.tobytes() for row in seen[0]} == {row.tobytes() for row in seen[2]}
