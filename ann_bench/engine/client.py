@@ -87,19 +87,22 @@ def _ping(path: str) -> str | None:
     """
     connection = http.client.HTTPConnection("localhost", timeout=PING_SECONDS)
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection.sock:
-            connection.sock.settimeout(PING_SECONDS)
-            connection.sock.connect(path)
-            connection.request("GET", "/_ping")
-            answer = connection.getresponse()
-            answer.read(100)
+        connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.sock.settimeout(PING_SECONDS)
+        connection.sock.connect(path)
+        connection.request("GET", "/_ping")
+        answer = connection.getresponse()
+        status, version = answer.status, answer.getheader("Api-Version")
+        answer.close()
     except http.client.HTTPException as error:
         raise EngineError(f"what answers at {path} is no container engine: set DOCKER_HOST, {_OR_ELSE}") from error
     except OSError as error:
         raise _unreachable(path, error) from error
-    if answer.status != 200:
-        raise EngineError(f"the container engine at {path} is not well ({answer.status}): restart it, {_OR_ELSE}")
-    return answer.getheader("Api-Version")
+    finally:
+        connection.close()
+    if status != 200:
+        raise EngineError(f"the container engine at {path} is not well ({status}): restart it, {_OR_ELSE}")
+    return version
 
 
 def _unreachable(path: str, error: OSError) -> EngineError:
