@@ -62,6 +62,7 @@ class Driver:
     _seq: int = 0
     _inside: float = 0.0
     _mark: tuple[float, float] = (0.0, 0.0)
+    _counted: float | None = None
     _began: float | None = None
     _end: Exit | None = field(default=None)
 
@@ -146,8 +147,9 @@ class Driver:
             self._broken(f"was given {_in_words(found)} instead of {_in_words(asked)} (seen at {doing})")
 
     def begin(self) -> None:
-        """A new query config: CPU time counts from here."""
-        self._mark = (self._guard("the pause between two query configs", self._reading).cpu_seconds, self._inside)
+        """A new query config: CPU time counts from here, or from the end of the last one, so that no pause is free."""
+        now: Reading = self._guard("the pause between two query configs", self._reading)
+        self._mark = (now.cpu_seconds if self._counted is None else self._counted, self._inside)
 
     def usage(self) -> Usage:
         """What the index has used so far; CPU time since the query config began."""
@@ -156,6 +158,7 @@ class Driver:
         except SandboxLost:
             reading = self.abandon().reading
         inside = self._inside - self._mark[1]
+        self._counted = reading.cpu_seconds
         return Usage(
             peak_memory_bytes=reading.peak_memory_bytes,
             peak_anonymous_bytes=reading.peak_anonymous_bytes,

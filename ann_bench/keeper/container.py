@@ -75,6 +75,7 @@ class Watch:
             return
         with contextlib.suppress(OSError, ValueError, KeyError):
             self.seen(*self.group.memory_now())
+            self.count()
             if self.group.oom_kills():
                 self.call_the_judge()
 
@@ -91,14 +92,18 @@ class Watch:
         self.peak_anonymous = max(self.peak_anonymous, anonymous)
         self.peak_files = max(self.peak_files, files)
 
+    def count(self) -> int:
+        """How many processes there are; the most of them is kept, less the shell that waits for the worker."""
+        members = 0 if self.group is None else len(self.group.members())
+        self.most = max(self.most, members - 1)
+        return members
+
     def reading(self) -> dict[str, Any]:
         """All the figures, fresh."""
-        members = 0
         if self.group is not None:
             with contextlib.suppress(OSError, ValueError, KeyError):
                 self.last = self.group.use()
-            members = len(self.group.members())
-        self.most = max(self.most, members - 1)  # all but the shell that waits for the worker
+        members = self.count()
         self.seen(self.last.anonymous_bytes, self.last.file_bytes)
         return {
             "cpu_seconds": self.last.cpu_seconds,

@@ -31,7 +31,8 @@ HARNESS = ("__init__.py", "algorithm.py", "arrays.py", "errors.py", "tags.py", "
 #: Files in the folder of the questions: the socket, the worker's exit code, and the word to end.
 WIRE, ENDED, LEAVE = "wire", "ended", "leave"
 
-#: The shell that is process 1 outlives the worker until the judge has read what the control group counted.
+#: The shell that becomes process 1, after the guard, outlives the worker until the judge has read what the control
+#: group counted.
 _INIT = f"""
 "$@" < /dev/null
 code=$?
@@ -115,7 +116,8 @@ def settings(
     from docker.types import LogConfig, Mount, Ulimit
 
     half = limits.memory_bytes // 2
-    scratch = f"rw,exec,nosuid,nodev,mode=1777,size={half}"
+    owner = dict(zip(("uid", "gid"), USER.split(":"), strict=True))
+    scratch = f"rw,exec,nosuid,nodev,mode=1777,uid={owner['uid']},gid={owner['gid']},size={half}"
     binds = {str(shared.code): CODE, str(shared.questions): QUESTIONS}
     binds |= {str(path): f"{DATA}/{number}" for number, path in enumerate(inputs)}
     mounts = [Mount(target, source, type="bind", read_only=True) for source, target in binds.items()]
@@ -141,7 +143,8 @@ def settings(
 
 def command() -> list[str]:
     """What process 1 runs."""
-    return ["/bin/sh", "-c", _INIT, "ann-bench", "python", "-c", _BOOT, CODE, f"{QUESTIONS}/{WIRE}"]
+    worker = ["python", "-c", _BOOT, CODE, f"{QUESTIONS}/{WIRE}"]
+    return ["python", "-I", "-S", f"{CODE}/ann_bench/worker/guard.py", "/bin/sh", "-c", _INIT, "ann-bench", *worker]
 
 
 def environment(threads: int) -> Mapping[str, str]:

@@ -73,7 +73,11 @@ class DockerSession:
     def _open_wire(self) -> None:
         """The socket that the worker calls, and the two pipes of process 1."""
         folder = self._shared.questions
-        self._listener.bind(str(folder / container.WIRE))
+        here = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+        try:  # the worker can ask what the socket was bound to: nothing of this machine is in the answer
+            self._listener.bind(f"/proc/self/fd/{here}/{container.WIRE}")
+        finally:
+            os.close(here)
         (folder / container.WIRE).chmod(0o666)
         self._listener.listen(1)
         self._ended = os.open(folder / container.ENDED, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -204,7 +208,7 @@ class DockerSession:
             signal=by_signal or None,
             out_of_memory=out_of_memory,
             killed=not by_itself,
-            left_behind=max(0, self._last.get("members", 0) - 1) if code is not None else 0,
+            left_behind=max(0, self._last.get("members", 0) - 1) if code is not None and not out_of_memory else 0,
             log=text,
             reading=_reading(self._last),
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from ann_bench.results.model import Status
+from ann_bench.results.model import Bundle, Status
+from ann_bench.results.store import Store
 from tests.support import Bench, write_entry
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -185,3 +188,31 @@ def test_memory_that_processes_share_counts_once(place: Bench) -> None:
     """
     assert place.run(write_entry(place.folder / "mine", body), "--memory", "512m", "--runs", "1") == 0
     assert 128 * 2**20 < place.bundle().usage.peak_anonymous_bytes < 400 * 2**20
+
+
+def test_no_pause_is_free(place: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is computed while the judge stores a result counts outside of the timed calls of the next."""
+    usual = Store.write
+
+    def slowly(store: Store, bundle: Bundle) -> None:
+        usual(store, bundle)
+        time.sleep(2.0)
+
+    monkeypatch.setattr(Store, "write", slowly)
+    body = """
+    def set_query_arguments(self, **query):
+        import os, time
+        if query["effort"] == 1 and os.fork() == 0:
+            time.sleep(1.0)
+            while time.process_time() < 0.6 + self.used():
+                pass
+            os._exit(0)
+
+    def used(self):
+        import time
+        return vars(self).setdefault("began", time.process_time())
+    """
+    configs = {"default": [{"effort": 1}, {"effort": 2}]}
+    place.run(write_entry(place.folder / "mine", body, query=configs), "--runs", "1")
+    outside = {b.identity["query"]["effort"]: b.usage.cpu_outside_seconds for b in place.bundles()}
+    assert outside[2] > 0.4
