@@ -22,10 +22,13 @@ Step = Callable[[int, int], None]
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _STEP = re.compile(r"STEP (\d+)/(\d+) ?: (.*)", re.IGNORECASE)
-_MADE = re.compile(r" ?--->? ([0-9a-f]{12,64})")
+_MADE = re.compile(r" ?-{2,3}> ([0-9a-f]{11,64})")
+_CACHED = re.compile(r" ?-{2,3}> Using cache.*")
 #: Lines that a step did not write itself, or that never say why it failed.
-_ENGINES_OWN = re.compile(r" ---> |Removing intermediate container|The command '|.*\[notice\]")
-_CODE = re.compile(r"returned a non-zero code: (\d+)")
+_ENGINES_OWN = re.compile(
+    r" ---> |Removing intermediate container|The command '|building at STEP|error running container|.*\[notice\]"
+)
+_CODE = re.compile(r"(?:returned a non-zero code:|while running runtime: exit status) (\d+)")
 _LOOKS_LIKE_A_REASON = re.compile(r"\s*(ERROR|error|E|fatal|\w*Error|.*: error|.*: fatal error)\s*:")
 #: Longer lines are cut in messages; the log has them whole.
 _MOST = 240
@@ -115,7 +118,7 @@ class Log:
             if not self._cached:
                 self.made.append(made[1])
             self._cached = False
-        elif line.strip() == "---> Using cache":
+        elif _CACHED.fullmatch(line):
             self._cached = True
         elif line.strip() and not _ENGINES_OWN.match(line):
             self._last = line.strip()

@@ -215,6 +215,16 @@ def test_the_line_for_a_step_that_failed() -> None:
     assert "disk is full" in str(made.failure("write /x: no space left on device"))
 
 
+def test_podman_says_it_in_other_words() -> None:
+    code = 'building at STEP "RUN b": while running runtime: exit status 1'
+    made = log(
+        "STEP 1/3: FROM x\nSTEP 2/3: RUN a\n--> Using cache 11111111111122\n--> 11111111111\n",
+        f"STEP 3/3: RUN b\n--> 22222222222\nERROR: no such thing\n{code}\n",
+    )
+    assert str(made.failure(code)) == "`RUN b`: ERROR: no such thing"
+    assert made.made == ["22222222222"]
+
+
 def test_the_last_line_of_a_step_without_a_reason() -> None:
     ends = ("Removing intermediate container 0123456789ac\n", "The command 'x' returned a non-zero code: 1\n")
     code = "The command 'x' returned a non-zero code: 1"
