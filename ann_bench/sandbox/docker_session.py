@@ -98,6 +98,7 @@ class DockerSession:
                 labels=worker_labels(spec.entry.name),
                 entrypoint=[],
                 network_disabled=True,
+                use_config_proxy=False,
                 host_config=self._api.create_host_config(**host),
             )
             self._api.start(self._name)

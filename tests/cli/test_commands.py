@@ -17,7 +17,7 @@ from ann_bench.datasets.formats import read_truth
 from tests.support import Bench, bench, tiny_dataset, write_entry
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ["data", "export", "plot", "run", "truth", "verify"]
+COMMANDS = ["clean", "data", "export", "install", "plot", "run", "truth", "verify"]
 
 
 @pytest.fixture(autouse=True)
