@@ -9,6 +9,8 @@ import pytest
 
 from ann_bench.errors import EngineError
 
+ALGORITHMS = Path(__file__).resolve().parents[1] / "algorithms"
+
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -35,5 +37,21 @@ def engine():
         if os.environ.get("ANN_BENCH_REQUIRE_DOCKER"):
             pytest.fail(f"ANN_BENCH_REQUIRE_DOCKER is set, but: {error}")
         pytest.skip(str(error))
+    before = {image["Id"] for image in client.api.images()}
     yield client
+    remove_images_of_tests(client, before)
     client.close()
+
+
+def remove_images_of_tests(client, before: set[str]) -> None:
+    """The images that this session has built for entries written for a test."""
+    shipped = {f"{path.parent.parent.name}-{path.parent.name}" for path in ALGORITHMS.glob("*/*/config.yaml")}
+    for image in client.api.images():
+        for tag in image["RepoTags"] or ():
+            name = tag.rpartition(":")[0]
+            if (
+                image["Id"] not in before
+                and name.startswith("ann-bench/")
+                and name[10:] not in {*shipped, "common", "base"}
+            ):
+                client.api.remove_image(tag, force=True)

@@ -36,6 +36,7 @@ START_SECONDS = 120.0
 #: The exit code of a shell for a process that was ended by signal n is this and n.
 BY_SIGNAL = 128
 LOG_LINES = 400
+LEAVE_SECONDS = 5.0
 
 _FIELDS = {field.name for field in fields(Reading)}
 
@@ -197,6 +198,7 @@ class DockerSession:
             if not self._killing:
                 with contextlib.suppress(SandboxLost):
                     self._last = self._ask()
+            self._end_container(kindly=code is not None)
             text = self.log()
             out_of_memory = self._last.get("oom_kills", 0) > 0 or (
                 code is None and by_itself and self._engine_saw_oom()
@@ -213,6 +215,16 @@ class DockerSession:
             log=text,
             reading=_reading(self._last),
         )
+
+    def _end_container(self, *, kindly: bool) -> None:
+        """Let process 1 end, and all else in the container with it; only then has the engine the whole log."""
+        if kindly:
+            os.write(self._leave, b"\n")
+        else:
+            self._remove_container(only_end=True)
+        until = time.monotonic() + LEAVE_SECONDS
+        while not self._has_ended() and time.monotonic() < until:
+            time.sleep(0.01)
 
     def _wait(self, grace: float) -> int | None:
         """The worker's exit code, as process 1 reports it; None where it does not come, or process 1 is gone too."""
