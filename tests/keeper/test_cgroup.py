@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from ann_bench.keeper import cgroup
 from ann_bench.keeper.cgroup import UNLIMITED, Cgroup, cgroup_of
+from ann_bench.keeper.container import Watch
 
 VERSION_1 = {
     "cpuacct.usage": "2500000000",
@@ -111,6 +113,21 @@ def test_a_group_that_is_gone_is_told(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="memory"):
             group(version, tmp_path / "gone").use()
         assert group(version, tmp_path / "gone").members() == []
+
+
+def test_the_groups_above_speak_for_one_that_is_gone(tmp_path: Path) -> None:
+    above = folder(tmp_path / "slice", VERSION_2)
+    below = folder(above / "scope" / "box", VERSION_2, **{"memory.events": "oom_kill 0"})
+    watching = Watch({"memory_bytes": 2**20})
+    watching.group = group(2, below)
+    watching.above = watching.group.oom_kills_above()
+    assert watching.reading()["oom_kills"] == 0
+    (above / "memory.events").write_text("oom_kill 3\n")
+    assert watching.reading()["oom_kills"] == 0, "that was another group's"
+    shutil.rmtree(below.parent)
+    last = watching.reading()
+    assert (last["oom_kills"], last["peak_memory_bytes"], last["members"]) == (1, 9000, 0)
+    assert group(1, below).oom_kills_above() == {}
 
 
 MOUNTS_1 = """
