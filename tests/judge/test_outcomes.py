@@ -101,13 +101,12 @@ def test_more_cpus_than_it_may_use_break_the_rules(place: Bench) -> None:
     def query(self, queries, k, tags=None):
         import os, time
         os.sched_setaffinity(0, range(os.cpu_count()))
-        start = time.monotonic()
+        before, start = sum(os.times()[:4]), time.monotonic()
         child = os.fork()
         while time.monotonic() < start + 2: pass
         if child == 0: os._exit(0)
         os.wait()
-        used = os.times()
-        self.cpus = (used.user + used.system + used.children_user + used.children_system) / (time.monotonic() - start)
+        self.cpus = (sum(os.times()[:4]) - before) / (time.monotonic() - start)
         return self.exact(queries, k, tags)
 
     def stats(self):
@@ -115,7 +114,7 @@ def test_more_cpus_than_it_may_use_break_the_rules(place: Bench) -> None:
     """
     code = place.run(write_entry(place.folder / "mine", body), "--cpus", "1", "--runs", "1")
     outcome = place.bundle().outcome
-    if outcome.status is Status.OK and place.bundle().stats["cpus"] < 1.6:
+    if outcome.status is Status.OK and place.bundle().stats["cpus"] < 1.4:
         pytest.skip("this machine is too busy, or too small, to use more than one CPU")
     assert (code, outcome.status) == (1, Status.RULE_BROKEN)
     assert "used more than its 1 CPUs in query()" in outcome.detail
