@@ -53,6 +53,13 @@ def connect() -> docker.DockerClient:
     )
 
 
+def is_podman(client: docker.DockerClient) -> bool:
+    """Whether the engine is Podman's, which takes Docker's calls but not all of its words."""
+    with engine_errors("asking the container engine what it is"):
+        parts = client.version().get("Components") or ()
+    return any("podman" in str(part.get("Name", "")).lower() for part in parts)
+
+
 def _over_tcp(address: str) -> docker.DockerClient:
     shown = _without_password(address)
     try:

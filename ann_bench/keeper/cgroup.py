@@ -67,6 +67,17 @@ class Cgroup:
         name = "memory.oom_control" if self.version == 1 else "memory.events"
         return _table(self.memory / name).get("oom_kill", 0)
 
+    def oom_kills_above(self) -> dict[Path, int]:
+        """What each group above has counted, the nearest first: with the groups below it, those that are gone too.
+
+        Nothing under version 1, where each group counts its own only.
+        """
+        found: dict[Path, int] = {}
+        for folder in self.memory.parents if self.version == 2 else ():
+            with contextlib.suppress(OSError, ValueError):
+                found[folder] = _table(folder / "memory.events").get("oom_kill", 0)
+        return found
+
     def bounds(self) -> Bounds:
         """The limits in force; OSError where the group is gone."""
         return _bounds_1(self) if self.version == 1 else _bounds_2(self)

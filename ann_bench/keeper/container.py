@@ -9,6 +9,8 @@ import select
 import shutil
 import sys
 import time
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from ann_bench.keeper.cgroup import Cgroup, Use, cgroup_of
@@ -32,6 +34,7 @@ class Watch:
     def __init__(self, order: dict[str, Any]) -> None:
         self.order = order
         self.group: Cgroup | None = None
+        self.above: dict[Path, int] = {}
         self.last = Use(0.0, 0, 0, 0, 0, 0)
         self.anonymous = self.peak_anonymous = self.peak_files = self.most = 0
         self.commands = b""
@@ -60,6 +63,7 @@ class Watch:
         """Look at the group of this process from now on; where it has ended already there is nothing to see."""
         with contextlib.suppress(OSError, ValueError, KeyError):
             self.group = cgroup_of(pid)
+            self.above = self.group.oom_kills_above()
         say({"event": "watching", "seen": self.group is not None})
 
     def pause(self) -> float:
@@ -101,8 +105,10 @@ class Watch:
     def reading(self) -> dict[str, Any]:
         """All the figures, fresh."""
         if self.group is not None:
-            with contextlib.suppress(OSError, ValueError, KeyError):
+            try:
                 self.last = self.group.use()
+            except (OSError, ValueError, KeyError):
+                self.last = replace(self.last, oom_kills=max(self.last.oom_kills, self.oom_kills_since(self.group)))
         members = self.count()
         self.seen(self.last.anonymous_bytes, self.last.file_bytes)
         return {
@@ -115,6 +121,11 @@ class Watch:
             "oom_kills": self.last.oom_kills,
             "members": members,
         }
+
+    def oom_kills_since(self, group: Cgroup) -> int:
+        """What the nearest group above that is still there has counted since the start: the last word of one gone."""
+        now = group.oom_kills_above()
+        return next((now[folder] - before for folder, before in self.above.items() if folder in now), 0)
 
     def end(self) -> None:
         """The judge is gone: end its container, remove its folders."""

@@ -51,6 +51,14 @@ _LOG = {"max-size": "256k", "max-file": "2"}
 
 
 @dataclass(frozen=True)
+class Engine:
+    """What an engine has to be told in words of its own."""
+
+    podman: bool = False
+    selinux: bool = False
+
+
+@dataclass(frozen=True)
 class Shared:
     """The folders that judge and container share, on a RAM disk. Nobody else gets past the first of them."""
 
@@ -70,6 +78,12 @@ class Shared:
     def code(self) -> Path:
         """The worker's own code."""
         return self.root / "code"
+
+    def link(self, number: int, path: Path) -> Path:
+        """Another name for a file, for an engine that splits names at commas."""
+        link = self.root / f"data-{number}"
+        link.symlink_to(path)
+        return link
 
     def make(self) -> None:
         """Make them; StorageError where there is no room."""
@@ -110,30 +124,36 @@ def check_readable(inputs: Sequence[Path]) -> None:
 
 
 def settings(
-    shared: Shared, inputs: Sequence[Path], limits: Limits, cpus: Sequence[int], selinux: bool
+    shared: Shared, inputs: Sequence[Path], limits: Limits, cpus: Sequence[int], engine: Engine
 ) -> dict[str, Any]:
     """The engine's host config, for the arguments of docker's `create_host_config`."""
     from docker.types import LogConfig, Mount, Ulimit
 
     half = limits.memory_bytes // 2
-    owner = dict(zip(("uid", "gid"), USER.split(":"), strict=True))
-    scratch = f"rw,exec,nosuid,nodev,mode=1777,uid={owner['uid']},gid={owner['gid']},size={half}"
+    uid, gid = USER.split(":")
+    owner = "U" if engine.podman else f"uid={uid},gid={gid}"  # U: whoever the container runs as
+    scratch = f"rw,exec,nosuid,nodev,mode=1777,{owner},size={half}"
     binds = {str(shared.code): CODE, str(shared.questions): QUESTIONS}
-    binds |= {str(path): f"{DATA}/{number}" for number, path in enumerate(inputs)}
+    for number, path in enumerate(inputs):
+        source = shared.link(number, path) if engine.podman and "," in str(path) else path
+        binds[str(source)] = f"{DATA}/{number}"
     mounts = [Mount(target, source, type="bind", read_only=True) for source, target in binds.items()]
     mounts.append(Mount(ANSWERS, str(shared.answers), type="bind"))
+    tmpfs = {SCRATCH: scratch, "/tmp": scratch}  # noqa: S108  a path inside the container
+    if engine.podman:
+        tmpfs |= {"/run": "ro", "/var/tmp": "ro"}  # noqa: S108  RAM disks of its own beside a read-only image, else
     return {
         "network_mode": "none",
         "ipc_mode": "private",
         "read_only": True,
         "cap_drop": ["ALL"],
-        "security_opt": ["no-new-privileges", *(["label=disable"] if selinux else [])],
+        "security_opt": ["no-new-privileges", *(["label=disable"] if engine.selinux else [])],
         "pids_limit": PROCESSES,
         "cpuset_cpus": ",".join(map(str, cpus)),
         "mem_limit": limits.memory_bytes,
         "memswap_limit": limits.memory_bytes,
         "shm_size": half,
-        "tmpfs": {SCRATCH: scratch, "/tmp": scratch},  # noqa: S108  a path inside the container
+        "tmpfs": tmpfs,
         "mounts": mounts,
         "ulimits": [Ulimit(name="core", soft=0, hard=0)],
         "log_config": LogConfig(type="json-file", config=_LOG),

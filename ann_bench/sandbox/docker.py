@@ -16,13 +16,13 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from ann_bench.engine.client import connect, engine_errors
+from ann_bench.engine.client import connect, engine_errors, is_podman
 from ann_bench.engine.images import Images
 from ann_bench.engine.sweep import sweep
 from ann_bench.entries.entry import Entry
 from ann_bench.errors import EngineError
 from ann_bench.progress import Progress
-from ann_bench.sandbox import machine
+from ann_bench.sandbox import container, machine
 from ann_bench.sandbox.base import Environment, WorkerSpec
 from ann_bench.sandbox.docker_session import DockerSession
 from ann_bench.sandbox.folders import abandoned
@@ -43,6 +43,8 @@ class DockerSandbox:
         self._client = connect()
         with engine_errors("asking the container engine what it has"):
             self._info: dict[str, Any] = self._client.info()
+        selinux = any("selinux" in option for option in self._info.get("SecurityOptions") or ())
+        self._kind = container.Engine(is_podman(self._client), selinux)
         self._images = Images(self._client)
         self._failed: dict[str, str] = {}
         ended = sweep(self._client)
@@ -84,8 +86,7 @@ class DockerSandbox:
         image = self._images.find(spec.entry)
         if image is None:
             raise EngineError(f"{spec.entry.name}: its image is gone; try: {how_to_build([spec.entry])}")
-        selinux = any("selinux" in option for option in self._info.get("SecurityOptions") or ())
-        return DockerSession(self._client, image.id, spec, selinux=selinux)
+        return DockerSession(self._client, self._kind, image.id, spec)
 
     def _engine(self) -> str:
         info = self._info

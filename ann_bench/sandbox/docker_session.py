@@ -44,7 +44,7 @@ _FIELDS = {field.name for field in fields(Reading)}
 class DockerSession:
     """One worker in one container, and its keeper."""
 
-    def __init__(self, client: DockerClient, image: str, spec: WorkerSpec, *, selinux: bool = False) -> None:
+    def __init__(self, client: DockerClient, engine: container.Engine, image: str, spec: WorkerSpec) -> None:
         container.check_readable(spec.inputs)
         self._api: Any = client.api
         root = ram_folder()
@@ -64,7 +64,7 @@ class DockerSession:
             self._keeper = Keeper(
                 self._name, spec.limits.memory_bytes, self._shared.questions / container.ENDED, [root]
             )
-            self._pid = self._start(image, spec, selinux)
+            self._pid = self._start(engine, image, spec)
             self._keeper.ask(f"watch {self._pid}")
             self._group = self._find_group()
         except BaseException:
@@ -84,10 +84,10 @@ class DockerSession:
         self._ended = os.open(folder / container.ENDED, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._leave = os.open(folder / container.LEAVE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
-    def _start(self, image: str, spec: WorkerSpec, selinux: bool) -> int:
+    def _start(self, engine: container.Engine, image: str, spec: WorkerSpec) -> int:
         """Create and start the container; returns its process 1, as this machine numbers it."""
         inputs = [path.absolute() for path in spec.inputs]
-        host = container.settings(self._shared, inputs, spec.limits, spec.cpus, selinux)
+        host = container.settings(self._shared, inputs, spec.limits, spec.cpus, engine)
         with engine_errors(f"starting a container for {spec.entry.name}"):
             self._api.create_container(
                 image,
