@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from ann_bench.engine.client import engine_errors
 from ann_bench.engine.labels import Namespace, worker_labels
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 #: The user that entries run as; it has no name and owns nothing.
 USER = "65532:65532"
+
+#: What the worker, which is mounted into every image, is written for.
+OLDEST_PYTHON = Version("3.10")
 
 _PATIENCE_SECONDS = 300
 _MARK = "ann-bench-probe:"
@@ -95,6 +99,9 @@ def probe(client: docker.DockerClient, image_id: str, name: str, space: Namespac
     for line in lines:
         if line.startswith(_MARK):
             packages, environment = json.loads(line.removeprefix(_MARK))
+            if Version(environment["python_full_version"]) < OLDEST_PYTHON:
+                found = environment["python_full_version"]
+                raise ProbeFailed(f"its Python is {found}; the worker needs {OLDEST_PYTHON} or later")
             named = {canonicalize_name(key): version for key, version in packages.items()}
             return Contents(dict(sorted(named.items())), environment)
     raise ProbeFailed(lines[-1] if lines else "it ended without a word")

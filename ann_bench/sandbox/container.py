@@ -11,18 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import ann_bench
+from ann_bench.engine.probe import USER
+from ann_bench.engine.recipe import ENTRY_FOLDER
 from ann_bench.errors import StorageError
 from ann_bench.sandbox.environment import worker_environment
 from ann_bench.workload import Limits
-
-#: Whom the entry runs as: nobody that owns anything, on either side.
-USER = "65532:65532"
 
 #: Processes and threads together.
 PROCESSES = 1024
 
 #: Where things are inside. The entry itself is part of the image.
-ENTRY, CODE, DATA, SCRATCH = "/entry", "/ann-bench/code", "/data", "/scratch"
+CODE, DATA, SCRATCH = "/ann-bench/code", "/data", "/scratch"
 QUESTIONS, ANSWERS = "/ann-bench/questions", "/ann-bench/answers"
 
 #: What the worker imports, beside itself; copied for it, so that neither umask nor user of the checkout matter.
@@ -113,7 +112,7 @@ def _copy(source: Path, target: Path) -> None:
 def places(shared: Shared, entry: Path, inputs: Sequence[Path]) -> dict[str, str]:
     """Each file and folder of this machine that the worker gets to see, and what it is called inside."""
     named = {str(path): f"{DATA}/{number}" for number, path in enumerate(inputs)}
-    return {str(shared.questions): QUESTIONS, str(shared.answers): ANSWERS, str(entry): ENTRY, **named}
+    return {str(shared.questions): QUESTIONS, str(shared.answers): ANSWERS, str(entry): ENTRY_FOLDER, **named}
 
 
 def check_readable(inputs: Sequence[Path]) -> None:

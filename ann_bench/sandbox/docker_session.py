@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ann_bench.engine.client import engine_errors
 from ann_bench.engine.labels import worker_labels
+from ann_bench.engine.probe import USER
 from ann_bench.errors import EngineError
 from ann_bench.keeper.cgroup import Bounds, cgroup_of
 from ann_bench.sandbox import container
@@ -93,7 +94,7 @@ class DockerSession:
                 image,
                 container.command(),
                 name=self._name,
-                user=container.USER,
+                user=USER,
                 working_dir=container.SCRATCH,
                 environment=container.environment(spec.limits.cpus),
                 labels=worker_labels(spec.entry.name),

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from ann_bench.cli import main
 from ann_bench.engine.images import Images
@@ -316,3 +317,13 @@ def _wait_for(text: str, path: Path) -> None:
             return
         time.sleep(0.1)
     raise AssertionError(f"{text!r} never came in {path}")
+
+
+def test_an_image_whose_python_is_too_old_is_refused(
+    corner: Corner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ann_bench.engine.probe.OLDEST_PYTHON", Version("99"))
+    one = entry(tmp_path / "old")
+    (line,) = corner.build(one).values()
+    assert "the worker needs 99 or later" in line
+    assert corner.images.find(one) is None

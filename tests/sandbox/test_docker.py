@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ann_bench.engine.probe import USER
 from ann_bench.entries.discovery import entry_at
 from ann_bench.entries.entry import Entry
 from ann_bench.errors import EngineError, StorageError
@@ -105,7 +106,7 @@ def test_what_is_in_force_is_what_was_asked(session: Any, box: Sandbox) -> None:
     assert all(
         not mount["RW"] for mount in inspect(box, session)["Mounts"] if mount["Destination"] != container.ANSWERS
     )
-    assert inspect(box, session)["Config"]["User"] == container.USER
+    assert inspect(box, session)["Config"]["User"] == USER
     session.close(30)
 
 
@@ -208,6 +209,7 @@ def test_the_engine_tells_that_process_1_was_out_of_memory(
 JUDGE = """
 import sys, time
 from pathlib import Path
+from ann_bench.engine.probe import USER
 from ann_bench.entries.discovery import entry_at
 from ann_bench.sandbox import WorkerSpec, find_sandbox
 from ann_bench.workload import Limits
