@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
         bundles, _ = Store(Path(folder) / "results").load(answers=False)
     print(f"{chosen.algorithm} on {chosen.dataset}, sandbox {chosen.sandbox}, at most {chosen.memory}")
     for row in rows:
-        query = " ".join(f"{key}={value}" for key, value in row["query"].items())
+        query = " ".join(f"{key}={value}" for key, value in json.loads(row["query"]).items())
         figures = f"{row['status']}: {row['detail']}"
         if row["status"] == "ok":
             built = row["build_seconds"]
