@@ -15,6 +15,7 @@ from packaging.version import Version
 
 from ann_bench.cli import main
 from ann_bench.engine.images import Images
+from ann_bench.engine.probe import ProbeFailed, probe
 from ann_bench.errors import EngineError
 from tests.engine.conftest import Corner, entry
 
@@ -322,8 +323,11 @@ def _wait_for(text: str, path: Path) -> None:
 def test_an_image_whose_python_is_too_old_is_refused(
     corner: Corner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ann_bench.engine.probe.OLDEST_PYTHON", Version("99"))
     one = entry(tmp_path / "old")
-    (line,) = corner.build(one).values()
-    assert "the worker needs 99 or later" in line
-    assert corner.images.find(one) is None
+    corner.build(one)
+    image = corner.images.find(one)
+    assert image is not None
+    assert "numpy" in probe(corner.client, image.id, "old", corner.space).packages
+    monkeypatch.setattr("ann_bench.engine.probe.OLDEST_PYTHON", Version("99"))
+    with pytest.raises(ProbeFailed, match="the worker needs 99 or later"):
+        probe(corner.client, image.id, "old", corner.space)
