@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+from ann_bench.datasets.home import home
+from ann_bench.entries.discovery import choose
+from ann_bench.entries.entry import plan_configs
 from ann_bench.results.store import Store
 
 GIB = 2**30
@@ -22,11 +28,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--algorithm", default="faiss-ivf")
     parser.add_argument("--memory", default="16g")
     parser.add_argument("--runs", default="1", help="repeats of each batch")
+    parser.add_argument("--config", type=int, help="only this of the entry's query configs, from 0")
     parser.add_argument("--sandbox", default="docker")
     chosen = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "run.py", "--track", "filtered", "--dataset", chosen.dataset, "--json"]
-        command += ["--algorithm", chosen.algorithm, "--memory", chosen.memory, "--sandbox", chosen.sandbox]
+        entry = _entry(chosen, Path(folder))
+        command += ["--entry", str(entry), "--memory", chosen.memory, "--sandbox", chosen.sandbox]
         command += ["--results", f"{folder}/results", "--plots", folder, "--runs", chosen.runs]
         done = subprocess.run(command, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True, check=False)
         if not done.stdout:
@@ -49,3 +57,16 @@ def main(arguments: list[str]) -> int:
     )
     print(f"  files that the kernel may drop {max(u.peak_file_bytes for u in usages) / GIB:.2f} GiB")
     return done.returncode
+
+
+def _entry(chosen: argparse.Namespace, folder: Path) -> Path:
+    """The folder of the entry; a copy with one query config where only one is wanted."""
+    entry = choose("filtered", home(), [chosen.algorithm])[0]
+    if chosen.config is None:
+        return entry.folder
+    copy = folder / f"{entry.name}-{chosen.config}"
+    shutil.copytree(entry.folder, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    config = yaml.safe_load((copy / "config.yaml").read_text(encoding="utf-8"))
+    config["query"] = {"default": [plan_configs(entry, chosen.dataset)[1][chosen.config]]}
+    (copy / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    return copy
