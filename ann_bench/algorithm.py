@@ -35,7 +35,7 @@ class Algorithm:
     def fit(self, base: Vectors, tags: csr_matrix | None = None, learn: Vectors | None = None) -> None:
         """Index the rows of `base`; row `i` has id `i`.
 
-        `learn` holds public sample queries, where a data set has them.
+        `learn` holds public sample queries, where a data set has them and config.yaml says `learn: true`.
         """
         raise NotImplementedError(f"{type(self).__name__} has no fit(): it cannot index a base at once")
 

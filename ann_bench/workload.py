@@ -42,11 +42,16 @@ class Replace:
 
 @dataclass(frozen=True)
 class Search:
-    """Ask for the `k` nearest live rows to each of the first `queries` queries, under their tags where `filtered`."""
+    """Ask for the `k` nearest live rows to each of the first `queries` queries, under their tags where `filtered`.
+
+    With a `radius` it asks for all the rows within it instead: those at a squared euclidean distance or a 1 - cosine
+    below the radius, or with an inner product above it. `k` plays no part then.
+    """
 
     queries: int
     k: int
     filtered: bool = False
+    radius: float | None = None
 
 
 Operation = Build | Insert | Delete | Replace | Search
@@ -94,4 +99,5 @@ class Workload:
 
 
 def _plain(fields: dict[str, Any]) -> dict[str, Any]:
-    return {k: [v.start, v.stop] if isinstance(v, range) else v for k, v in fields.items()}
+    """JSON of an operation; what it does not ask for is left out."""
+    return {k: [v.start, v.stop] if isinstance(v, range) else v for k, v in fields.items() if v is not None}

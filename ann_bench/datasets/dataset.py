@@ -30,7 +30,8 @@ class QuerySet:
 class Dataset:
     """Base rows, their tags, one chosen query set, and what else a track may need.
 
-    `learn` holds public sample queries; `runbook` the file that says what a stream does.
+    `learn` holds public sample queries; `runbook` the file that says what a stream does; `radius` is there where
+    searches ask for all that lies within it.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Dataset:
     queries: QuerySet
     learn: Ref | None = None
     runbook: Path | None = None
+    radius: float | None = None
 
     @property
     def rows(self) -> int:

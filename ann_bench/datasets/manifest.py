@@ -139,12 +139,18 @@ def _listed(value: Any) -> Any:
 
 
 class Manifest(_Strict):
-    """A data set; `load_manifest` reads it from a file."""
+    """A data set; `load_manifest` reads it from a file.
+
+    `radius` makes its searches range searches (see `workload.Search`). `refused` says why the set is known to be
+    wrong: it stands in the lists, and whoever asks for it is told.
+    """
 
     name: Name
     description: str = ""
     tracks: Annotated[tuple[Name, ...], BeforeValidator(_listed), Field(min_length=1)]
     metric: Metric
+    radius: float | None = Field(default=None, allow_inf_nan=False)
+    refused: str | None = Field(default=None, min_length=1)
     base: Base
     queries: Annotated[dict[Name, Queries], Field(min_length=1)]
     runbook: Source | None = None

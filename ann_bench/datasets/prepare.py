@@ -34,6 +34,8 @@ def prepare(
     query set, DataError for files that do not fit each other or hold what no index can search, DownloadError and
     StorageError where a file cannot be had or kept. A query whose tags no row holds is no error: it has no answers.
     """
+    if manifest.refused is not None:
+        raise DataError(f"{manifest.name}: not to be used: {manifest.refused}")
     if queries not in manifest.query_sets:
         raise unknown(f"query set of {manifest.name}", queries, manifest.query_sets)
     work = _Preparation(Fetcher(manifest, progress, patience or Patience()))
@@ -55,6 +57,7 @@ def prepare(
         ),
         learn=work.vectors(learn.vectors, LEARN, base).ref if learn else None,
         runbook=work.fetcher.path(manifest.runbook, Part("runbook", "file")) if manifest.runbook else None,
+        radius=manifest.radius,
     )
 
 

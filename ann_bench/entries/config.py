@@ -113,6 +113,7 @@ class EntryConfig(BaseModel):
     """The content of config.yaml.
 
     `build` and `query` are keyed by data set: its name, or the beginning of its name and `*`, or `default`.
+    `learn` says that `fit` wants the public sample queries of a data set that has them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -121,6 +122,7 @@ class EntryConfig(BaseModel):
     tracks: Annotated[list[Annotated[str, AfterValidator(_track)]], Field(min_length=1)]
     requires: list[Annotated[str, AfterValidator(_requirement)]] = []
     open_source: bool
+    learn: bool = False
     description: Annotated[str, AfterValidator(_one_line), Field(min_length=1)]
     build: Annotated[dict[DatasetKey, BuildArguments], AfterValidator(_given)] = {DEFAULT: {}}
     query: Annotated[dict[DatasetKey, QueryList], AfterValidator(_given)]

@@ -1,7 +1,11 @@
-"""Where entries come from: the folders under `algorithms/<track>/`, and folders named by their path."""
+"""Where entries come from: the folders under `algorithms/`, and folders named by their path.
+
+An entry lies in the folder of one track, `algorithms/<track>/<name>/`; its `tracks` may name others that it serves too.
+"""
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,14 +16,16 @@ from ann_bench.entries.config import EntryConfig
 from ann_bench.entries.entry import CONFIG, Entry
 from ann_bench.errors import UsageError, unknown
 
+log = logging.getLogger(__name__)
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def discover(track: str, home: Path) -> list[Entry]:
-    """All entries of `home/algorithms/<track>/`, by name.
+    """All entries of `home/algorithms/` for this track, by name.
 
     Hidden folders, folders whose name begins with `_`, and folders without a config.yaml are no entries.
-    Raises UsageError at the first config.yaml that cannot be used.
+    Raises UsageError at the first config.yaml in the track's own folder that cannot be used.
     """
     return [_load(folder, track, "algorithms") for folder in _folders(track, home)]
 
@@ -53,9 +59,25 @@ def choose(track: str, home: Path, names: Sequence[str] = (), paths: Sequence[Pa
 
 
 def _folders(track: str, home: Path) -> list[Path]:
-    """The entries' folders under `algorithms/<track>/`, sorted by name."""
-    configs = (home / "algorithms" / track).glob(f"*/{CONFIG}")
-    return sorted(config.parent for config in configs if not config.parent.name.startswith((".", "_")))
+    """The entries' folders, sorted by name: all of `algorithms/<track>/`, and those beside it that name the track.
+
+    The track's own entry goes before one of the same name from elsewhere.
+    """
+    found: dict[str, Path] = {}
+    for config in sorted((home / "algorithms").glob(f"*/*/{CONFIG}"), key=lambda path: path.parts[-3] != track):
+        folder = config.parent
+        if not folder.name.startswith((".", "_")) and (folder.parent.name == track or _serves(config, track)):
+            found.setdefault(folder.name, folder)
+    return [found[name] for name in sorted(found)]
+
+
+def _serves(config: Path, track: str) -> bool:
+    """Whether an entry of another track's folder is for this track too; one that cannot be read is left out."""
+    try:
+        return track in yamlfile.load(config, EntryConfig).tracks
+    except UsageError as error:
+        log.warning("left out an entry: %s", error)
+        return False
 
 
 def _load(folder: Path, track: str, source: Literal["algorithms", "path"]) -> Entry:

@@ -64,9 +64,9 @@ class _Build:
 
     def index(self, records: Sequence[Record]) -> int:
         """Build one index and measure configs with it; returns how many of them are done with, failed or not."""
-        setting = self.setting
-        spec = WorkerSpec(self.job.entry, setting.limits, setting.cpus, tuple(files(setting.dataset)))
-        driver = Driver(setting.sandbox.open(spec), setting.dataset, setting.limits)
+        setting, dataset = self.setting, self.job.dataset(self.setting.dataset)
+        spec = WorkerSpec(self.job.entry, setting.limits, setting.cpus, tuple(files(dataset)))
+        driver = Driver(setting.sandbox.open(spec), dataset, setting.limits)
         try:
             return self._configs(driver, records)
         except EntryFailure as failure:  # no index: none of the configs can be measured

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import ann_bench
@@ -66,6 +66,10 @@ class Job:
     configs: tuple[Config, ...]
     environment: dict[str, Any]
     refusal: Outcome | None = None
+
+    def dataset(self, dataset: Dataset) -> Dataset:
+        """The data set as the entry may see it: with sample queries to learn from only where it wants them."""
+        return dataset if self.entry.config.learn else replace(dataset, learn=None)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ann_bench.datasets.dataset import Dataset
-from ann_bench.workload import Limits, Workload
+from ann_bench.workload import Build, Limits, Search, Workload
 
 GIB = 1024**3
 
@@ -41,3 +41,9 @@ class Track:
     score: Score
     k: int = 10
     runs: int = 5
+
+
+def build_and_search(dataset: Dataset, k: int, *, filtered: bool = False) -> Workload:
+    """Build on all the rows, then one batch with all the queries: within the data set's radius, where it has one."""
+    search = Search(dataset.queries.count, k, filtered, dataset.radius)
+    return Workload((Build(range(dataset.rows)), search), max_points=dataset.rows)

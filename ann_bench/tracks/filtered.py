@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.errors import UsageError
-from ann_bench.tracks.base import GIB, Score, Track
-from ann_bench.workload import Build, Limits, Search, Workload
+from ann_bench.tracks.base import GIB, Score, Track, build_and_search
+from ann_bench.workload import Limits, Workload
 
 
 def workload(dataset: Dataset, k: int) -> Workload:
@@ -13,8 +13,7 @@ def workload(dataset: Dataset, k: int) -> Workload:
     if dataset.tags is None or dataset.queries.tags is None:
         missing = "its base has" if dataset.tags is None else f"its query set {dataset.queries.name!r} has"
         raise UsageError(f"data set {dataset.name!r} cannot run on this track: {missing} no tags")
-    operations = (Build(range(dataset.rows)), Search(dataset.queries.count, k, filtered=True))
-    return Workload(operations, max_points=dataset.rows)
+    return build_and_search(dataset, k, filtered=True)
 
 
 TRACK = Track(

@@ -24,7 +24,7 @@ class Problem:
     """A question: the `k` nearest live rows of `base` to each query that hold all the tags of the query.
 
     `tags` and `query_tags` are None where the search is not filtered; `live` is None where every base row is
-    live under its own number.
+    live under its own number. With a `radius` all the rows within it are asked for (see `workload.Search`).
     """
 
     metric: Metric
@@ -34,6 +34,7 @@ class Problem:
     tags: CsrRef | None = None
     query_tags: CsrRef | None = None
     live: Live | None = None
+    radius: float | None = None
 
 
 @dataclass(frozen=True)

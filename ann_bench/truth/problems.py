@@ -57,4 +57,5 @@ def _problem(dataset: Dataset, search: Search, live: Live | None) -> Problem:
         tags=dataset.tags if search.filtered else None,
         query_tags=queries.tags.head(search.queries) if search.filtered and queries.tags else None,
         live=live,
+        radius=search.radius,
     )
