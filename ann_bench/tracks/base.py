@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ann_bench.datasets.dataset import Dataset
+from ann_bench.datasets.runbook import read_runbook
+from ann_bench.errors import UsageError
 from ann_bench.workload import Build, Limits, Search, Workload
 
 GIB = 1024**3
@@ -47,3 +49,13 @@ def build_and_search(dataset: Dataset, k: int, *, filtered: bool = False) -> Wor
     """Build on all the rows, then one batch with all the queries: within the data set's radius, where it has one."""
     search = Search(dataset.queries.count, k, filtered, dataset.radius)
     return Workload((Build(range(dataset.rows)), search), max_points=dataset.rows)
+
+
+def follow_runbook(dataset: Dataset, k: int, *, filtered: bool = False) -> Workload:
+    """The steps of the data set's runbook; each of its searches asks all the queries."""
+    if dataset.runbook is None:
+        raise UsageError(
+            f"data set {dataset.name!r} cannot run on this track: it has no runbook; add `runbook:` to its manifest"
+        )
+    search = Search(dataset.queries.count, k, filtered, dataset.radius)
+    return read_runbook(dataset.runbook, dataset.name, dataset.rows, search)
