@@ -42,10 +42,15 @@ _ERRORS = {
 
 @dataclass(frozen=True)
 class Window:
-    """What one timed call cost: seconds between the judge's two readings of the clock, CPU seconds of the tree."""
+    """What one timed call cost: seconds between the judge's two readings of the clock, CPU seconds of the tree.
+
+    `began` counts seconds from the index's first call, the constructor; `memory_bytes` is what the tree held after it.
+    """
 
     seconds: float
     cpu_seconds: float
+    began: float = 0.0
+    memory_bytes: int = 0
 
 
 @dataclass
@@ -64,6 +69,7 @@ class Driver:
     _mark: tuple[float, float] = (0.0, 0.0)
     _counted: float | None = None
     _began: float | None = None
+    _first_ns: int = 0
     _end: Exit | None = field(default=None)
 
     def start(self, entry: Entry, build: dict[str, Any]) -> Window:
@@ -77,6 +83,7 @@ class Driver:
         common = {"metric": data.metric, "dim": data.dim, "dtype": data.dtype, "threads": self.limits.cpus}
         folder = self.session.inside(str(entry.folder))
         message = {"type": "create", "entry": folder, "class": entry.config.class_, "common": common, "build": build}
+        self._first_ns = time.perf_counter_ns()
         return self._watched(message, "its import and constructor", limit)
 
     def set_query_arguments(self, arguments: dict[str, Any]) -> Window:
@@ -94,19 +101,20 @@ class Driver:
         clean: dict[str, Any] = json.loads(json.dumps(stats, ensure_ascii=False).encode("utf-8", "replace"))
         return clean
 
-    def change(self, operation: Operation) -> Window:
-        """Build, insert, delete or replace."""
+    def change(self, operation: Operation, spent: float = 0.0) -> Window:
+        """Build, insert, delete or replace; `spent` seconds of the time for one operation are used up already."""
         if isinstance(operation, Build):
             learn = self._ref(self.dataset.learn)
             message = {"type": "build", "learn": learn, **self._rows(operation.rows)}
             return self._timed(message, "fit()", self.limits.build_seconds)
+        limit = max(0.0, self.limits.operation_seconds - spent)
         if isinstance(operation, Delete):
             message = {"type": "delete", **_span("ids", operation.ids)}
-            return self._timed(message, "delete()", self.limits.operation_seconds)
+            return self._timed(message, "delete()", limit)
         assert isinstance(operation, Insert | Replace)
         kind = type(operation).__name__.lower()
         message = {"type": kind, **_span("ids", operation.ids), **self._rows(operation.rows)}
-        return self._timed(message, f"{kind}()", self.limits.operation_seconds)
+        return self._timed(message, f"{kind}()", limit)
 
     def setup(self, max_points: int) -> Window:
         """Announce a stream."""
@@ -212,20 +220,20 @@ class Driver:
         token = secrets.token_hex(8)  # whoever says done without it has not been told to go
         go = {"type": "go", "seq": self._seq, "token": token}
 
-        def call() -> tuple[int, Message]:
+        def call() -> tuple[int, int, Message]:
             start = time.perf_counter_ns()
             channel.send(go)
             reply = channel.receive(bound)
             took = time.perf_counter_ns() - start
             if take is not None:
                 take()
-            return took, reply
+            return start, took, reply
 
-        took, reply = self._guard(doing, call)
+        start, took, reply = self._guard(doing, call)
         after = self._guard(doing, self._reading)
         self._inside += after.cpu_seconds - before.cpu_seconds
         self._check(reply, doing, "done", token)
-        window = Window(took / 1e9, after.cpu_seconds - before.cpu_seconds)
+        window = self._window(start, took, before, after)
         if window.cpu_seconds > self.limits.cpus * window.seconds * CPU_SLACK + CPU_SLACK_SECONDS:
             used = f"{window.cpu_seconds:.2f} CPU seconds in {window.seconds:.2f} s"
             self._broken(f"used more than its {self.limits.cpus} CPUs in {doing}: {used}")
@@ -234,10 +242,15 @@ class Driver:
     def _watched(self, message: Message, doing: str, limit: float) -> Window:
         """An untimed exchange whose cost is noted all the same, so that nothing is built unseen."""
         before = self._guard(doing, self.session.reading)
-        start = time.perf_counter()
+        start = time.perf_counter_ns()
         self._ask(message, doing, limit)
-        seconds = time.perf_counter() - start
-        return Window(seconds, self._guard(doing, self.session.reading).cpu_seconds - before.cpu_seconds)
+        took = time.perf_counter_ns() - start
+        return self._window(start, took, before, self._guard(doing, self.session.reading))
+
+    def _window(self, start: int, took: int, before: Reading, after: Reading) -> Window:
+        """From nanoseconds of the judge's clock, and readings before and after."""
+        cpu_seconds = after.cpu_seconds - before.cpu_seconds
+        return Window(took / 1e9, cpu_seconds, (start - self._first_ns) / 1e9, after.memory_bytes)
 
     def _reading(self) -> Reading:
         """A reading, at a moment when the worker has nothing to say."""

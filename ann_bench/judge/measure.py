@@ -11,13 +11,14 @@ from pathlib import Path
 from ann_bench.arrays import CsrRef
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.judge.asked import published
+from ann_bench.judge.blocks import blocks
 from ann_bench.judge.driver import Driver, Window
 from ann_bench.judge.failure import EntryFailure, outcome_of
 from ann_bench.judge.plan import Config, Job, Setting
 from ann_bench.judge.record import Questions, Record
 from ann_bench.results.model import Bundle, Step
 from ann_bench.sandbox import WorkerSpec
-from ann_bench.workload import Build, Search
+from ann_bench.workload import Build, Operation, Search
 
 log = logging.getLogger(__name__)
 
@@ -35,12 +36,13 @@ def measure(setting: Setting, job: Job, configs: Sequence[Config], questions: Qu
     """
     seed = 1 + secrets.randbits(62)  # the order of the queries is nothing that an entry could know
     records = [Record(setting, config, seed, job.environment, place) for place, config in enumerate(configs)]
-    for build in range(setting.builds):
-        one = _Build(setting, job, build, questions, keep)
-        pending = [record for record in records if not record.failed]
-        while pending:
-            done = one.index(pending[:1] if setting.workload.mutates else pending)
-            pending = pending[done:]
+    # what changes in the course of a run serves one query config: all its builds, then those of the next
+    for group in [[record] for record in records] if setting.workload.mutates else [records]:
+        for build in range(setting.builds):
+            one = _Build(setting, job, build, questions, keep)
+            pending = [record for record in group if not record.failed]
+            while pending:
+                pending = pending[one.index(pending) :]
 
 
 def refuse(setting: Setting, job: Job, configs: Sequence[Config], questions: Questions, keep: Keep) -> None:
@@ -50,6 +52,16 @@ def refuse(setting: Setting, job: Job, configs: Sequence[Config], questions: Que
         if job.refusal is not None:
             record.outcome = job.refusal
         keep(record.bundle(questions))
+
+
+@dataclass(frozen=True)
+class Call:
+    """Which call of an entry it is; the fields are those of a `Step`."""
+
+    kind: str
+    operation: int = -1
+    run: int = -1
+    points: int = 0
 
 
 @dataclass(frozen=True)
@@ -67,11 +79,14 @@ class _Build:
         setting, dataset = self.setting, self.job.dataset(self.setting.dataset)
         spec = WorkerSpec(self.job.entry, setting.limits, setting.cpus, tuple(files(dataset)))
         driver = Driver(setting.sandbox.open(spec), dataset, setting.limits)
+        steps: list[Step] = []
         try:
-            return self._configs(driver, records)
+            self._prepare(driver, steps)
+            return self._configs(driver, records, steps)
         except EntryFailure as failure:  # no index: none of the configs can be measured
             text = driver.abandon().log
             for record in records:
+                record.steps += steps
                 record.outcome = outcome_of(failure, text)
                 record.in_force = driver.in_force
                 record.usages.append(driver.usage())
@@ -85,8 +100,7 @@ class _Build:
             if end.left_behind:
                 log.warning("%s: left %d processes behind; they were ended", self.job.entry.name, end.left_behind)
 
-    def _configs(self, driver: Driver, records: Sequence[Record]) -> int:
-        steps = self._prepare(driver)
+    def _configs(self, driver: Driver, records: Sequence[Record], steps: Sequence[Step]) -> int:
         for done, record in enumerate(records, start=1):
             record.steps += steps
             usable = self._config(driver, record)
@@ -95,22 +109,23 @@ class _Build:
                 return done
         return len(records)
 
-    def _prepare(self, driver: Driver) -> list[Step]:
+    def _prepare(self, driver: Driver, steps: list[Step]) -> None:
         """All that comes before the first query config: the object, and the index where searches share it."""
-        made = _step(self.build, "create", driver.start(self.job.entry, self.job.build))
+        steps.append(self._step(Call("create"), driver.start(self.job.entry, self.job.build)))
         first = self.setting.workload.operations[0]
         if isinstance(first, Build):
             window = driver.change(first)
+            steps.append(self._step(Call("build", 0, points=len(first.rows)), window))
             log.info("%s: built in %.2f s", self.job.entry.name, window.seconds)
-            return [made, _step(self.build, "build", window, 0)]
-        return [made, _step(self.build, "setup", driver.setup(self.setting.workload.max_points))]
+        else:
+            steps.append(self._step(Call("setup"), driver.setup(self.setting.workload.max_points)))
 
     def _config(self, driver: Driver, record: Record) -> bool:
         """Measure one config; returns whether the worker can go on to the next."""
         usable = True
         try:
             driver.begin()
-            record.steps.append(_step(self.build, "set", driver.set_query_arguments(record.config.query)))
+            record.steps.append(self._step(Call("set"), driver.set_query_arguments(record.config.query)))
             for run in range(self.setting.runs):
                 self._run(run, driver, record)
             self._control(driver, record)
@@ -136,24 +151,46 @@ class _Build:
     def _run(self, run: int, driver: Driver, record: Record) -> None:
         """All the operations after the first build, once."""
         search = 0
-        for index, operation in enumerate(self.setting.workload.operations):
-            if isinstance(operation, Search):
-                where = (self.build, run, search)
-                asked = published(self.setting.dataset, operation)
-                ids, window = driver.search(asked, operation.k, record.order(*where))
-                record.add(where, ids, window)
-                search += 1
-            elif index or not isinstance(operation, Build):
-                window = driver.change(operation)
-                kind = type(operation).__name__.lower()
-                record.steps.append(_step(self.build, kind, window, index))
+        operations = self.setting.workload.operations
+        for index, operation in enumerate(operations):
+            try:
+                if isinstance(operation, Search):
+                    self._search((run, index, search), driver, record)
+                    search += 1
+                elif index or not isinstance(operation, Build):
+                    self._change((run, index), driver, record)
+            except EntryFailure as failure:
+                if not self.setting.workload.mutates:
+                    raise
+                raise failure.within(f"step {index + 1:,} of {len(operations):,}") from failure
+
+    def _search(self, place: tuple[int, int, int], driver: Driver, record: Record) -> None:
+        """One batch of queries: of a run, at a place among the operations and among the searches."""
+        run, index, search = place
+        operation = self.setting.workload.searches[search]
+        where = (self.build, run, search)
+        ids, window = driver.search(published(self.setting.dataset, operation), operation.k, record.order(*where))
+        record.add(where, ids, window)
+        record.steps.append(self._step(Call("search", index, run, operation.queries), window))
+
+    def _change(self, place: tuple[int, int], driver: Driver, record: Record) -> None:
+        """One insert, delete or replace of a run, block by block; together they have the time of one operation."""
+        run, index = place
+        operation = self.setting.workload.operations[index]
+        kind, spent = type(operation).__name__.lower(), 0.0
+        for block in blocks(operation, self.setting.dataset):
+            window = driver.change(block, spent)
+            spent += window.seconds
+            record.steps.append(self._step(Call(kind, index, run, _points(block)), window))
 
     def _control(self, driver: Driver, record: Record) -> None:
         """Each search once more, with queries that nobody can have seen."""
         controls = self.questions.controls
         if controls is None:
             return
-        for search, operation in enumerate(self.setting.workload.searches):
+        operations = self.setting.workload.operations
+        places = [index for index, operation in enumerate(operations) if isinstance(operation, Search)]
+        for search, (index, operation) in enumerate(zip(places, self.setting.workload.searches, strict=True)):
             asked = controls.asked(record.variant, search)
             order = record.order(self.build, self.setting.runs, search)
             try:
@@ -161,14 +198,32 @@ class _Build:
             except EntryFailure as failure:
                 raise failure.within("the control batch") from failure
             record.add_control((self.build, search), ids[controls.numbers[search]], window)
+            record.steps.append(self._step(Call("control", index, points=operation.queries), window))
 
     def _finished(self, record: Record) -> None:
         if record.failed or self.build == self.setting.builds - 1:
             self.keep(record.bundle(self.questions))
+            record.release()
+
+    def _step(self, call: Call, window: Window) -> Step:
+        return Step(
+            build=self.build,
+            operation=call.operation,
+            kind=call.kind,
+            seconds=window.seconds,
+            cpu_seconds=window.cpu_seconds,
+            run=call.run,
+            began=window.began,
+            memory_bytes=window.memory_bytes,
+            points=call.points,
+        )
 
 
-def _step(build: int, kind: str, window: Window, operation: int = -1) -> Step:
-    return Step(build, operation, kind, window.seconds, window.cpu_seconds)
+def _points(operation: Operation) -> int:
+    """How many points or queries an operation carries."""
+    if isinstance(operation, Search):
+        return operation.queries
+    return len(operation.rows if isinstance(operation, Build) else operation.ids)
 
 
 def files(dataset: Dataset) -> list[Path]:

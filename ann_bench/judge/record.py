@@ -63,7 +63,7 @@ class Record:
         return np.random.default_rng([self.seed, build, run, search]).permutation(count)
 
     def add(self, place: tuple[int, int, int], ids: Array, window: Window) -> None:
-        """Keep the answers of build, run, search; equal answers are kept once."""
+        """Keep the answers of build, run, search; equal answers are kept once, in the place where they came first."""
         stored = stored_ids(ids)
         search = place[2]
         self.seconds[place], self._cpu_seconds[place] = window.seconds, window.cpu_seconds
@@ -80,7 +80,7 @@ class Record:
 
     def bundle(self, questions: Questions) -> Bundle:
         """Score what was answered; ids that are no answers make the outcome `invalid-answer`."""
-        scores = tuple(score(questions.problems[s], questions.truths[s], ids) for s, ids in self._answers)
+        scores = self._scores(questions)
         controls = questions.controls
         control = controls.result(self.variant, self._cpu_seconds, self._controls) if controls else None
         outcome = self.outcome
@@ -101,6 +101,22 @@ class Record:
             stats=self.stats,
             control=control,
         )
+
+    def release(self) -> None:
+        """Forget the answers, once they are kept elsewhere: a long stream gives hundreds of megabytes of them."""
+        self._answers.clear()
+        self._controls.clear()
+
+    def _scores(self, questions: Questions) -> tuple[Score, ...]:
+        """One score for each array of answers; each problem is looked at once, in order."""
+        wanted: dict[int, list[int]] = {}
+        for index, (search, _) in enumerate(self._answers):
+            wanted.setdefault(search, []).append(index)
+        found: dict[int, Score] = {}
+        for search, (problem, truth) in enumerate(zip(questions.problems, questions.truths, strict=True)):
+            for index in wanted.get(search, ()):
+                found[index] = score(problem, truth, self._answers[index][1])
+        return tuple(found[index] for index in range(len(self._answers)))
 
     def _provenance(self) -> dict[str, Any]:
         data = self.setting.dataset

@@ -13,6 +13,7 @@ from ann_bench.judge.control import Controls, Recipe
 from ann_bench.judge.plan import data_hashes
 from ann_bench.judge.scoring import score
 from ann_bench.judge.verify_control import must_equal, verify_control
+from ann_bench.judge.verify_steps import verify_steps
 from ann_bench.results.model import Bundle, Status
 from ann_bench.tracks import find_track
 from ann_bench.truth.model import Problem, Truth
@@ -58,6 +59,7 @@ class Verifier:
             raise ResultError("the ground truth is another one now: the data or the workload has changed")
         _shapes(bundle)
         _plan(bundle)
+        verify_steps(bundle)
         for index, ids in enumerate(bundle.answers):
             search = _search_of(bundle, index)
             again = score(reference.asked[search], reference.truths[search], ids)

@@ -7,6 +7,7 @@ HDF5 takes no notice of bytes behind its end, so that any HDF5 reader opens a se
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 from pathlib import Path
 
@@ -81,14 +82,12 @@ def check_seal(path: Path) -> None:
         raise ResultError(f"{path}: was changed after it was written (its bytes do not match its seal)")
 
 
-def _image(bundle: Bundle) -> bytes:
-    """The bytes of the HDF5 file, made in memory: what can fail on disk is one plain write."""
-    name = bundle.identity.key + SUFFIX
-    with h5py.File(name, "w", driver="core", backing_store=False, libver=("earliest", "v108")) as file:
+def _image(bundle: Bundle) -> memoryview:
+    """The bytes of the HDF5 file, made in memory, once: what can fail on disk is one plain write."""
+    buffer = io.BytesIO()
+    with h5py.File(buffer, "w", libver=("earliest", "v108")) as file:
         layout.fill(file, bundle)
-        file.flush()
-        image: bytes = file.id.get_file_image()
-    return image
+    return buffer.getbuffer()
 
 
 def _safe(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -81,12 +82,20 @@ class Score:
         return found
 
 
+#: The kinds of calls: those before any operation, those of operations, and the control batches.
+STEP_KINDS = ("create", "set", "setup", "build", "insert", "delete", "replace", "search", "control")
+
+
 @dataclass(frozen=True)
 class Step:
-    """One call of the entry but for searches: which build it belongs to, its place in the workload, what it cost.
+    """One call of the entry: which build and run it belongs to, its place in the workload, what it cost.
 
-    `kind` is `build`, `setup`, `insert`, `delete` or `replace`; or, with place -1 and not part of any figure, `create`
-    (import and constructor) and `set` (set_query_arguments), so that nothing is built unseen.
+    A large insert or replace is several calls, each a block of its rows. `run` is -1 for what the runs of a build
+    share. `operation` is the place among the workload's operations (a `control` batch has that of its search), -1 for
+    `setup`, and for `create` (import and constructor) and `set` (set_query_arguments), which are part of no figure and
+    are noted so that nothing is built unseen. `began` counts seconds from the moment when `create` was called (NaN in
+    files from before it was noted); `memory_bytes` is what the sandbox held after the call, `points` how many points
+    or queries it carried.
     """
 
     build: int
@@ -94,6 +103,10 @@ class Step:
     kind: str
     seconds: float
     cpu_seconds: float
+    run: int = -1
+    began: float = math.nan
+    memory_bytes: int = 0
+    points: int = 0
 
 
 @dataclass(frozen=True)
@@ -143,6 +156,7 @@ class Bundle:
     no answer; `scores` one score for each. `answer_of[b, r, s]` says which of them build `b`, run `r`,
     search `s` gave (-1: it never came), `seconds[b, r, s]` how long that batch took (NaN: never).
     `counts[s]` is the number of queries in search `s`. `truths` are the keys of the ground truths, one per search.
+    `steps` are all the calls, build by build in the order of time.
     `control` is None where no control batch came back, as in files from before there were any.
     """
 

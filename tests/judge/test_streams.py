@@ -13,6 +13,7 @@ from ann_bench.entries.discovery import entry_at
 from ann_bench.judge.measure import measure
 from ann_bench.judge.plan import Options, plan, setting
 from ann_bench.judge.run import ask_all
+from ann_bench.judge.verify_steps import verify_steps
 from ann_bench.progress import silent
 from ann_bench.results.figures import figures
 from ann_bench.results.model import Bundle, Status
@@ -71,9 +72,9 @@ def stream(filtered: bool = True) -> Track:
     )
 
 
-def run(folder: Path, body: str, track: Track, sandbox: str = "process", **config) -> list[Bundle]:
+def run(folder: Path, body: str, track: Track, sandbox: str = "process", builds: int = 1, **config) -> list[Bundle]:
     dataset = prepare(find_manifest(str(tiny_dataset(folder / "data")), "filtered"), "public")
-    common = setting(track, dataset, find_sandbox(sandbox), Options())
+    common = setting(track, dataset, find_sandbox(sandbox), Options(builds=builds))
     entry = entry_at(write_entry(folder / "mine", body, **config), "filtered")
     common.sandbox.prepare([entry], folder / "logs", silent)
     (job,) = plan(common, [entry]).jobs
@@ -89,7 +90,9 @@ def test_a_stream_needs_no_other_runner(tmp_path: Path, sandbox: str) -> None:
     assert bundle.seconds.shape == (1, 1, 4)
     steps = [(step.kind, step.operation) for step in bundle.steps]
     assert steps[:3] == [("create", -1), ("setup", -1), ("set", -1)]
-    assert steps[3:] == [("insert", 0), ("insert", 2), ("delete", 3), ("replace", 5), ("insert", 7)]
+    kinds = ["insert", "search", "insert", "delete", "search", "replace", "search", "insert", "search"]
+    assert steps[3:] == list(zip(kinds, range(9), strict=True))
+    verify_steps(bundle)
     assert figures(bundle).recall == 1.0
     assert len(set(bundle.truths)) == 4
 
