@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from ann_bench.datasets.dataset import Metric
-from ann_bench.truth.vectors import Block, Rows, rows_of
+from ann_bench.truth.vectors import Block, rows_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -39,7 +39,7 @@ def pair_distances(
     left, right = rows_of(queries), rows_of(base)
     integers = left.small_integers and right.small_integers
     result = np.full(rows.shape, np.inf)
-    chunk = chunk_pairs(right)
+    chunk = chunk_pairs(right.values_per_row)
     found = np.flatnonzero(rows.ravel() >= 0)
     for start in range(0, len(found), chunk):
         pairs = found[start : start + chunk]
@@ -48,9 +48,9 @@ def pair_distances(
     return result
 
 
-def chunk_pairs(rows: Rows) -> int:
+def chunk_pairs(values_per_row: float) -> int:
     """How many pairs to give to `paired` at once."""
-    return max(16, int(_CHUNK_VALUES / max(1.0, rows.values_per_row)))
+    return max(16, int(_CHUNK_VALUES / max(1.0, values_per_row)))
 
 
 def paired(metric: Metric, queries: Block, base: Block, integers: bool) -> Floats:

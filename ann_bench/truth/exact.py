@@ -20,13 +20,13 @@ import numpy.typing as npt
 from ann_bench.arrays import CsrRef
 from ann_bench.errors import DataError, UsageError
 from ann_bench.progress import Progress, silent
-from ann_bench.truth import blas, postings
+from ann_bench.truth import blas, dense, postings
 from ann_bench.truth.best import Best
 from ann_bench.truth.groups import Group, Match, groups_of, matches
 from ann_bench.truth.model import Problem
 from ann_bench.truth.points import Points
 from ann_bench.truth.scan import Asking, Cell, Scan
-from ann_bench.truth.vectors import Rows, rows_of
+from ann_bench.truth.vectors import DenseRows, Index, Rows, rows_of
 
 Answers = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 
@@ -103,7 +103,7 @@ class _Work:
 
     def __init__(self, problem: Problem, base: Rows, queries: Rows, points: Points, best: Best) -> None:
         self._base, self._queries, self._points = base, queries, points
-        self._scan = Scan(problem.metric, base.small_integers and queries.small_integers, base, best)
+        self._scan = Scan(problem.metric, base.small_integers and queries.small_integers, best)
         self.block_rows = int(max(_FEWEST_ROWS, min(1 << 16, _BLOCK_BYTES / (4 * max(1.0, base.values_per_row)))))
 
     def small(self, found: Sequence[Match]) -> None:
@@ -123,14 +123,31 @@ class _Work:
     def large(self, found: Match, told: Callable[[float], None]) -> None:
         """One group with any number of points; `told` hears of each part done, as a share of all."""
         group, points = found
-        asking = Asking.of(group.queries, self._queries)
+        search = self._search(group.queries)
         count = self._points.count if points is None else len(points)
-        for start in range(0, count, self.block_rows):
-            part = slice(start, min(start + self.block_rows, count))
+        step = self._step(len(group.queries))
+        for start in range(0, count, step):
+            part = slice(start, min(start + step, count))
             numbers: npt.NDArray[Any] = np.arange(part.start, part.stop) if points is None else points[part]
-            block = self._base.take(self._points.rows(part if points is None else numbers))
-            self._scan.cells(asking, block, numbers, [Cell(0, len(group.queries), 0, len(numbers))])
+            search(self._points.rows(part if points is None else numbers), numbers)
             told(len(numbers) / count)
+
+    def _search(self, queries: npt.NDArray[Any]) -> Callable[[Index, npt.NDArray[Any]], None]:
+        """How to offer the points of some rows to these queries."""
+        if self._many(len(queries)) and isinstance(self._base, DenseRows) and isinstance(self._queries, DenseRows):
+            return dense.Dense(self._scan, self._base, self._queries, queries).search
+        asking = Asking.of(queries, self._queries)
+
+        def search(rows: Index, points: npt.NDArray[Any]) -> None:
+            self._scan.cells(asking, self._base.take(rows), points, [Cell(0, len(queries), 0, len(points))])
+
+        return search
+
+    def _step(self, queries: int) -> int:
+        return dense.block_rows(queries, self.block_rows) if self._many(queries) else self.block_rows
+
+    def _many(self, queries: int) -> bool:
+        return isinstance(self._base, DenseRows) and queries >= dense.FEWEST_QUERIES
 
 
 class _StopError(Exception):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 
 from ann_bench.datasets.dataset import Metric
 from ann_bench.truth.best import Best
@@ -19,7 +20,7 @@ Ints = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.floating[Any]]
 
 SCORES = 1 << 20  # scores held at once by one thread: 4 MiB, which a shared cache holds
-_CROWD = 16  # more candidates than this many times k for each query: worth a second look at the threshold
+CROWD = 16  # more candidates than this many times k for each query: worth a second look at the threshold
 
 
 @dataclass(frozen=True)
@@ -66,22 +67,21 @@ class Found:
 class Scan:
     """Offers to `best` every point that may be among the nearest of a query, with its exact distance."""
 
-    def __init__(self, metric: Metric, integers: bool, base: Rows, best: Best) -> None:
-        self._metric = metric
-        self._integers = integers
-        self._pairs = chunk_pairs(base)
-        self._best = best
+    def __init__(self, metric: Metric, integers: bool, best: Best) -> None:
+        self.metric = metric
+        self.integers = integers
+        self.best = best
         self._k = best.points.shape[1]
 
     def cells(self, asking: Asking, block: Block, points: Ints, cells: Sequence[Cell]) -> None:
         """Search these cells; `block` holds the vectors of `points`, which ascend within each cell."""
-        scores = scorer(self._metric, asking.side, side(block), self._integers)
+        scores = scorer(self.metric, asking.side, side(block), self.integers)
         for run in _runs(cells):
             self._run(asking, scores, points, run)
 
     def _run(self, asking: Asking, scores: Scorer, points: Ints, cells: Sequence[Cell]) -> None:
         queries = slice(cells[0].first, cells[-1].last)
-        running = self._best.kth(asking.numbers[queries])
+        running = self.best.kth(asking.numbers[queries])
         squares = asking.squares[queries]
         values = np.empty(sum(c.size for c in cells), dtype=scores.base.squares.dtype)
         views = _views(values, cells)
@@ -89,49 +89,41 @@ class Scan:
             scores.write(slice(cell.first, cell.last), slice(cell.start, cell.stop), view)
         fresh = bool(np.isinf(running).any())
         bounds = self._bounds(views) if fresh else None
-        mask = _below(cells, views, self._thresholds(scores, squares, running, bounds))
-        if not fresh and np.count_nonzero(mask) > _CROWD * self._k * len(running):
-            mask = _below(cells, views, self._thresholds(scores, squares, running, self._bounds(views)))
+        limits = scores.limits(running, squares)
+        if bounds is not None:
+            limits = np.minimum(limits, scores.near(bounds, squares))
+        mask = _below(cells, views, limits)
+        if not fresh and np.count_nonzero(mask) > CROWD * self._k * len(running):
+            mask = _below(cells, views, np.minimum(limits, scores.near(self._bounds(views), squares)))
         found = _found(cells, values, np.flatnonzero(mask), points)
         if len(found.queries):
             self._offer(asking, scores, found, running[found.queries - queries.start])
 
     def _bounds(self, views: Sequence[Floats]) -> npt.NDArray[np.float64]:
         """For each query at least the k-th smallest score of its row of scores, infinite where it has fewer."""
-        parts = [_kth_smallest(view, self._k) for view in views]
+        parts = [kth_smallest(view, self._k) for view in views]
         return np.concatenate(parts).astype(np.float64)
-
-    def _thresholds(
-        self,
-        scores: Scorer,
-        squares: npt.NDArray[np.float64],
-        running: npt.NDArray[np.float64],
-        bounds: npt.NDArray[np.float64] | None,
-    ) -> Floats:
-        """The score that a candidate must lie below: no row of the true answer is missed."""
-        dtype = scores.base.squares.dtype
-        level = scores.score(running, squares)
-        error = scores.errors(level, squares)
-        # What ties with the running k-th point loses to its smaller id; without error that can be told from scores.
-        limit = np.where(error > 0, _above(level + error, dtype), level.astype(dtype))
-        if bounds is None:
-            return limit
-        return np.minimum(limit, _above(bounds + 2 * scores.errors(bounds, squares), dtype))
 
     def _offer(self, asking: Asking, scores: Scorer, found: Found, running: npt.NDArray[np.float64]) -> None:
         """Measure the candidates exactly and offer them."""
-        if scores.exact:
-            distances = found.scores.astype(np.float64) + 0.0
-            if self._metric == "euclidean":
-                distances = 2 * distances + asking.squares[found.queries]
-        else:
-            distances = np.empty(len(found.queries))
-            for start in range(0, len(distances), self._pairs):
-                part = slice(start, start + self._pairs)
-                left, right = asking.side.vectors[found.queries[part]], scores.base.vectors[found.columns[part]]
-                distances[part] = paired(self._metric, left, right, self._integers)
+        distances = measure(scores, asking, found, self.integers)
         keep = distances < running
-        self._best.offer(asking.numbers[found.queries[keep]], found.points[keep], distances[keep])
+        self.best.offer(asking.numbers[found.queries[keep]], found.points[keep], distances[keep])
+
+
+def measure(scores: Scorer, asking: Asking, found: Found, integers: bool) -> npt.NDArray[np.float64]:
+    """The exact distances of candidates; `integers` says that all values are 8-bit integers."""
+    if scores.exact:
+        distances = found.scores.astype(np.float64) + 0.0
+        return 2 * distances + asking.squares[found.queries] if scores.metric == "euclidean" else distances
+    distances = np.empty(len(found.queries))
+    rows = scores.base.vectors
+    pairs = chunk_pairs(rows.nnz / max(1, rows.shape[0]) if isinstance(rows, csr_matrix) else rows.shape[1])
+    for start in range(0, len(distances), pairs):
+        part = slice(start, start + pairs)
+        left, right = asking.side.vectors[found.queries[part]], rows[found.columns[part]]
+        distances[part] = paired(scores.metric, left, right, integers)
+    return distances
 
 
 def _runs(cells: Sequence[Cell]) -> Iterator[list[Cell]]:
@@ -161,22 +153,17 @@ def _views(values: Floats, cells: Sequence[Cell]) -> list[Floats]:
     return views
 
 
-def _kth_smallest(view: Floats, k: int) -> Floats:
-    """For each row of scores a value that at least `k` of them do not exceed; infinite where there are fewer."""
+def kth_smallest(view: npt.NDArray[Any], k: int) -> npt.NDArray[Any]:
+    """For each row of scores a value that at least `k` of them do not exceed; the largest where there are fewer."""
     rows, columns = view.shape
     if columns < k:
-        return np.full(rows, np.inf, dtype=view.dtype)
+        return np.full(rows, np.inf if view.dtype.kind == "f" else np.iinfo(view.dtype).max, dtype=view.dtype)
     groups = columns // 32
     if groups >= 16 * k:
         # k of the least scores of disjoint groups are k scores: their maximum bounds the k-th of all, and
         # finding it reads the scores once.
         view = view[:, : groups * 32].reshape(rows, 32, groups).min(axis=1)
     return np.asarray(np.partition(view, k - 1, axis=1)[:, k - 1])
-
-
-def _above(values: npt.NDArray[np.float64], dtype: np.dtype[Any]) -> Floats:
-    """Numbers of this type that lie above these."""
-    return np.asarray(np.nextafter(values.astype(dtype), dtype.type(np.inf)))
 
 
 def _below(cells: Sequence[Cell], views: Sequence[Floats], limits: Floats) -> npt.NDArray[np.bool_]:

@@ -111,6 +111,37 @@ class Scorer:
             return distances
         return np.where(np.isinf(distances), np.inf, (distances - 1) * np.sqrt(squares))
 
+    def limits(self, running: npt.NDArray[np.float64], squares: npt.NDArray[np.float64]) -> Floats:
+        """The score below which every row lies that is nearer than `running`, one for each query."""
+        dtype = self.base.squares.dtype
+        level = self.score(running, squares)
+        error = self.errors(level, squares)
+        # What ties with the running k-th point loses to its smaller id; without error that can be told from scores.
+        return np.where(error > 0, _above(level + error, dtype), level.astype(dtype))
+
+    def near(self, bounds: npt.NDArray[np.float64], squares: npt.NDArray[np.float64]) -> Floats:
+        """The score below which every row lies that is not farther than one with a score of `bounds`."""
+        return _above(bounds + 2 * self.errors(bounds, squares), self.base.squares.dtype)
+
+    def whole_rows(self) -> npt.NDArray[Any]:
+        """Dense rows as the right side of a product with `whole_queries`."""
+        vectors, shift = self.base.vectors, self.shift
+        if shift is None:
+            return np.asarray(vectors)
+        if self.metric == "angular":
+            return np.asarray(vectors * -shift[:, None])
+        whole = np.empty((len(vectors), vectors.shape[1] + 1), dtype=vectors.dtype)
+        whole[:, :-1], whole[:, -1] = vectors, shift
+        return whole
+
+
+def whole_queries(metric: Metric, queries: Side) -> npt.NDArray[Any]:
+    """Dense queries as the left side of a product with `Scorer.whole_rows` that gives whole scores."""
+    rows, dim = queries.vectors.shape
+    whole = np.ones((rows, dim + (metric == "euclidean")), dtype=queries.vectors.dtype)
+    np.negative(queries.vectors, out=whole[:, :dim])
+    return whole
+
 
 def scorer(metric: Metric, queries: Side, base: Side, integers: bool) -> Scorer:
     """The scorer for two blocks, in float64 where float32 could overflow or vanish."""
@@ -164,6 +195,11 @@ def _terms(queries: Side, base: Side) -> int:
 def _positive(vectors: Block) -> bool:
     """Whether these are sparse rows of positive values: then a sum's error is relative to the sum itself."""
     return isinstance(vectors, csr_matrix) and bool((vectors.data > _SMALLEST).all())
+
+
+def _above(values: npt.NDArray[np.float64], dtype: np.dtype[Any]) -> Floats:
+    """Numbers of this type that lie above these."""
+    return np.asarray(np.nextafter(values.astype(dtype), dtype.type(np.inf)))
 
 
 def _shift(metric: Metric, base: Side) -> Floats | None:

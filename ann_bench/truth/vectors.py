@@ -41,12 +41,16 @@ class DenseRows:
         self.count, self.dim = matrix.shape
         self.small_integers = matrix.dtype.name in ("uint8", "int8")
         self.values_per_row = float(self.dim)
-        self._dtype = _block_dtype(matrix.dtype)
+        self.dtype = matrix.dtype
+        self._block_dtype = _block_dtype(matrix.dtype)
+
+    def raw(self, rows: Index) -> npt.NDArray[Any]:
+        """These rows in their own type; a slice is no copy."""
+        return self._matrix[rows] if isinstance(rows, slice) else self._matrix.take(rows, axis=0)
 
     def take(self, rows: Index) -> Block:
-        """These rows as a new float array."""
-        part = self._matrix[rows] if isinstance(rows, slice) else self._matrix.take(rows, axis=0)
-        return part.astype(self._dtype, copy=False)
+        """These rows as a float array."""
+        return self.raw(rows).astype(self._block_dtype, copy=False)
 
 
 class SparseRows:
@@ -57,7 +61,7 @@ class SparseRows:
         self.count, self.dim = matrix.shape
         self.small_integers = False  # float64 holds their sums exactly; there is no fast path to choose
         self.values_per_row = float(matrix.indptr[-1]) / max(1, self.count)
-        self._dtype = _block_dtype(matrix.data.dtype)
+        self._block_dtype = _block_dtype(matrix.data.dtype)
 
     def take(self, rows: Index) -> Block:
         """These rows as a new CSR matrix."""
@@ -66,7 +70,7 @@ class SparseRows:
         wide = data.astype(np.float64)
         block = csr_matrix((wide, indices, indptr), shape=(len(indptr) - 1, self.dim))
         block.sum_duplicates()
-        narrow = block.data.astype(self._dtype)
+        narrow = block.data.astype(self._block_dtype)
         # Twins summed in float64 may need float64 to be told; anything else came from the narrow type.
         if np.array_equal(narrow, block.data):
             block.data = narrow

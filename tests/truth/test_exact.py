@@ -92,7 +92,7 @@ def tiny_blocks(monkeypatch):
     monkeypatch.setattr(module, "_QUERIES", 3)
     monkeypatch.setattr(module, "_SHARED", 2)
     monkeypatch.setattr(scan, "SCORES", 17)
-    monkeypatch.setattr(scan, "_CROWD", 0)
+    monkeypatch.setattr(scan, "CROWD", 0)
     monkeypatch.setattr(groups, "_LOOKUPS", 9)
     monkeypatch.setattr(postings, "_BLOCK_ENTRIES", 7)
 
