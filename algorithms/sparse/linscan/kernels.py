@@ -32,6 +32,7 @@ def sort_block(
     A weight becomes a signed byte in units of `scale[term]`. `starts` (terms + 1,) says where each term begins.
     Two stable counting sorts, the first by magnitude, the second by term.
     """
+    indptr, terms, weights = block
     count = indptr[-1] - indptr[0]
     code_of = np.empty(count, np.int8)
     ends = np.zeros(LEVELS + 1, np.int64)

@@ -41,7 +41,7 @@ class Linscan(Algorithm):
             block = blocks[number]
             own = slice(indptr[block.start], indptr[block.stop])
             ends = indptr[block.start : block.stop + 1]
-            kernels.sort_block(ends, terms[own], weights[own], scale, rows[own], codes[own], starts[number])
+            kernels.sort_block((ends, terms[own], weights[own]), scale, rows[own], codes[own], starts[number])
 
         list(self.pool.map(sort, range(len(blocks))))
         offsets = indptr[[block.start for block in blocks]]
