@@ -24,9 +24,7 @@ def largest(terms: Array, weights: Array, scale: Array) -> None:
 
 
 @njit(nogil=True)
-def sort_block(
-    indptr: Array, terms: Array, weights: Array, scale: Array, rows: Array, codes: Array, starts: Array
-) -> None:
+def sort_block(block: Arrays, scale: Array, rows: Array, codes: Array, starts: Array) -> None:
     """Write the postings of one block of rows: by term, and of one term the weights of largest magnitude first.
 
     A weight becomes a signed byte in units of `scale[term]`. `starts` (terms + 1,) says where each term begins.
