@@ -201,7 +201,7 @@ def _show(plan: Plan, tally: Tally, store: Any, request: Request, console: Conso
     if not request.as_json:
         screen = Console()
         screen = screen if screen.is_terminal else Console(width=WIDTH)
-        screen.print(results_table(rows, plan.setting.k, plan.setting.track.score.least_recall))
+        screen.print(results_table(rows, plan.setting.k, plan.setting.track.score))
     failed = sum(not row.ok for row in rows)
     if failed:
         console.print(f"{failed} of {len(rows)} results are not ok: exit code 1", style="yellow")

@@ -124,7 +124,12 @@ def _tell(job: Job, bundle: Bundle) -> None:
         log.warning("%s: %s (%s)", name, bundle.outcome.status.value, bundle.outcome.detail)
         return
     shown = figures(bundle)
-    log.info("%s: recall %.4f, %s QPS", name, shown.recall, f"{shown.qps:,.0f}")
+    if shown.changes:
+        log.info(
+            "%s: mean recall %.4f over %d searches, %.1f s", name, shown.recall, shown.searches, shown.total_seconds
+        )
+    else:
+        log.info("%s: recall %.4f, %s QPS", name, shown.recall, f"{shown.qps:,.0f}")
 
 
 @contextmanager

@@ -17,10 +17,10 @@ from matplotlib.textpath import TextPath
 
 from ann_bench.errors import unknown
 from ann_bench.report.axes import scale_rate, scale_recall, spread
-from ann_bench.report.bound import least_recall
 from ann_bench.report.caption import caption, title
 from ann_bench.report.palette import Style, styles
 from ann_bench.report.pareto import Picture, front, pictures
+from ann_bench.report.ranking import least_recall
 from ann_bench.results.atomic import write_atomically
 from ann_bench.results.figures import Figures, figures
 from ann_bench.results.model import Bundle

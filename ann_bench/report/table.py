@@ -12,29 +12,26 @@ from rich.table import Table
 from rich.text import Text
 
 from ann_bench.report import format as show
+from ann_bench.report.columns import columns, of_the_best
+from ann_bench.report.ranking import best_per_algorithm
 from ann_bench.results.figures import Figures
+from ann_bench.tracks import Score
 
 #: Below this many columns intervals are written in short, and a status stands in the place of the speed.
 WIDE = 100
 
 
-def results_table(figures: Iterable[Figures], k: int, bound: float | None) -> RenderableType:
+#: How a table says what is ranked; any other figure is called by its name.
+_RANKED = {"qps": "Most queries per second", "recall": "Best mean recall"}
+
+
+def results_table(figures: Iterable[Figures], k: int, score: Score | None) -> RenderableType:
     """Every result, then the reasons of what failed, then notes, then the best result of each algorithm.
 
-    `k` is named in the head. The best of an algorithm is its largest QPS among the `ok` results with recall >=
-    `bound` (that of the track); without a bound there is no such table. The answer is for `rich.console.Console.print`.
+    `k` is named in the head. The best are chosen and ranked by `score` (that of the track); without one there is no
+    such table. Streams have columns of their own. The answer is for `rich.console.Console.print`.
     """
-    return _Results(sorted(figures, key=_order), k, bound)
-
-
-def best_per_algorithm(figures: Iterable[Figures], bound: float) -> dict[str, Figures | None]:
-    """The fastest `ok` result with recall >= bound of each algorithm (None: it has none), fastest first."""
-    best: dict[str, Figures | None] = {}
-    for one in figures:
-        leader = best.setdefault(one.algorithm, None)
-        if one.ok and one.recall >= bound and math.isfinite(one.qps) and (leader is None or one.qps > leader.qps):
-            best[one.algorithm] = one
-    return dict(sorted(best.items(), key=lambda item: (-item[1].qps if item[1] else 0.0, item[0])))
+    return _Results(sorted(figures, key=_order), k, score)
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ class _Results:
 
     figures: Sequence[Figures]
     k: int
-    bound: float | None
+    score: Score | None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         wide = options.max_width >= WIDE
@@ -56,13 +53,14 @@ class _Results:
         if noted:
             yield Text()
             yield from noted
-        if self.bound is not None and self.figures:
+        if self.score is not None and self.figures:
             yield Text()
-            yield self._best(self.bound, wide)
+            yield self._best(self.score, wide)
 
     def _all(self, wide: bool) -> Table:
-        heads = ["algorithm", "query", "status", f"recall@{self.k}", "QPS, 95 %", "build s", "memory"]
-        table = _table(*(head for head in heads if wide or head != "status"))
+        shown = columns(self.figures, self.k, wide=wide)
+        heads = ["algorithm", "query", *(["status"] if wide else []), *shown]
+        table = _table(*heads)
         table.columns[0].min_width = min(16, max((len(one.algorithm) for one in self.figures), default=0))
         builds = _varied_builds(self.figures)
         previous = None
@@ -75,26 +73,28 @@ class _Results:
                 Text("" if one.algorithm == previous else one.algorithm),
                 Text(query),
                 *([status] if wide else []),
-                show.recall(one.recall),
-                _rate(one, wide) if wide or one.ok else status,
-                show.seconds(one.build_seconds),
-                show.size(one.peak_memory_bytes),
+                *(
+                    status if head.startswith("QPS") and not (wide or one.ok) else column(one)
+                    for head, column in shown.items()
+                ),
                 style="" if one.ok else "dim",
             )
             previous = one.algorithm
         return table
 
-    def _best(self, bound: float, wide: bool) -> Table:
-        table = _table("algorithm", "query", f"recall@{self.k}", "QPS, 95 %")
-        table.title = f"Most queries per second at recall@{self.k} >= {bound:.2f}"
+    def _best(self, score: Score, wide: bool) -> Table:
+        shown = of_the_best(columns(self.figures, self.k, wide=wide))
+        table = _table("algorithm", "query", *shown)
+        bound = "" if score.least_recall is None else f" at recall@{self.k} >= {score.least_recall:.2f}"
+        table.title = f"{_RANKED.get(score.figure, f'Best {score.figure}')}{bound}"
         table.title_justify, table.title_style = "left", "bold"
         measured = {one.algorithm for one in self.figures if not math.isnan(one.recall)}
-        for name, one in best_per_algorithm(self.figures, bound).items():
+        for name, one in best_per_algorithm(self.figures, score).items():
             if one is None:
-                why = "none reaches it" if name in measured else "not measured"
-                table.add_row(Text(name), Text(why, style="dim"), show.MISSING, show.MISSING)
+                why = "none reaches it" if name in measured and bound else "not measured"
+                table.add_row(Text(name), Text(why, style="dim"), *[show.MISSING] * len(shown))
             else:
-                table.add_row(Text(name), Text(show.config(one.query)), show.recall(one.recall), _rate(one, wide))
+                table.add_row(Text(name), Text(show.config(one.query)), *(column(one) for column in shown.values()))
         return table
 
 
@@ -111,10 +111,6 @@ def _table(*heads: str) -> Table:
         wraps = head in ("algorithm", "query")
         table.add_column(head, justify="left" if left else "right", no_wrap=not wraps, overflow="fold")
     return table
-
-
-def _rate(one: Figures, wide: bool) -> Text:
-    return Text((show.rate if wide else show.short_rate)(one.qps, one.qps_low, one.qps_high))
 
 
 def _varied_builds(figures: Sequence[Figures]) -> set[str]:

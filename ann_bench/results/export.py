@@ -15,7 +15,7 @@ from ann_bench.results.figures import COLUMNS, Figures
 
 Row = Mapping[str, Any]
 
-_INTEGERS = ("k", "peak_memory_bytes", "cpus", "memory_limit_bytes", "runs")
+_INTEGERS = ("k", "peak_memory_bytes", "cpus", "memory_limit_bytes", "runs", "searches")
 _TEXTS = ("track", "dataset", "queries", "algorithm", "build", "query", "status", "sandbox")
 
 

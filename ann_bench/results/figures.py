@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ann_bench.results.control import control_recall
 from ann_bench.results.model import INVALID_KINDS, Bundle, Identity, Score, Status
 from ann_bench.results.notes import notes
+from ann_bench.results.stages import Stage, changes, changes_index, stages
 from ann_bench.stats import Estimate, mean, median, median_estimate, recall_estimate
 
 Floats = npt.NDArray[np.float64]
@@ -24,6 +25,8 @@ COLUMNS = (
     "recall", "recall_strict", "recall_bigann", "recall_low", "recall_high",
     "qps", "qps_best", "qps_low", "qps_high",
     "build_seconds", "peak_memory_bytes", "sandbox", "cpus", "memory_limit_bytes", "runs", "control_recall",
+    "searches", "least_recall", "search_seconds", "update_seconds",
+    "inserts_per_second", "deletes_per_second", "replaces_per_second",
 )  # fmt: skip
 
 
@@ -32,8 +35,9 @@ class Figures:
     """What one bundle says. The first fields are COLUMNS; a figure that was not measured is NaN (memory: None).
 
     `build` and `query` are canonical JSON. Recall lies within 0 and 1, `qps` counts queries per second. `invalid`
-    counts the ids of each of INVALID_KINDS in the worst run; `notes` say what looks odd. A bundle that is not `ok`
-    has the figures of what it did measure; they are no result.
+    counts the ids of each of INVALID_KINDS in the worst run; `notes` say what looks odd. `stages` has the figures of
+    each operation, where the workload changes the index. A bundle that is not `ok` has the figures of what it did
+    measure; they are no result.
     """
 
     track: str
@@ -60,9 +64,17 @@ class Figures:
     memory_limit_bytes: int
     runs: int
     control_recall: float = math.nan
+    searches: int = 0
+    least_recall: float = math.nan
+    search_seconds: float = math.nan
+    update_seconds: float = math.nan
+    inserts_per_second: float = math.nan
+    deletes_per_second: float = math.nan
+    replaces_per_second: float = math.nan
     detail: str = ""
     notes: tuple[str, ...] = ()
     invalid: Mapping[str, int] = field(default_factory=dict)
+    stages: tuple[Stage, ...] = ()
     identity: Identity = field(default_factory=lambda: Identity({}))
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -70,6 +82,17 @@ class Figures:
     def ok(self) -> bool:
         """Whether the measurement went well, so that its figures count."""
         return self.status == Status.OK.value
+
+    @property
+    def changes(self) -> bool:
+        """Whether the workload changes the index after it was built: a stream."""
+        return changes_index(self.identity.fields.get("workload", ()))
+
+    @property
+    def total_seconds(self) -> float:
+        """Seconds of all builds, changes and searches of a run; NaN where there was no search."""
+        parts = (self.build_seconds, self.update_seconds, self.search_seconds)
+        return math.fsum(0.0 if math.isnan(part) else part for part in parts) + 0 * self.search_seconds
 
     def row(self) -> dict[str, Any]:
         """The values of COLUMNS; None where nothing was measured."""
@@ -80,7 +103,10 @@ class Figures:
 def figures(bundle: Bundle) -> Figures:
     """Derive all the figures of a bundle; docs/results.md says how each is defined."""
     identity = bundle.identity
-    recall = _recall(bundle)
+    means = np.array([_recall_of(score.hits, score.possible) for score in bundle.scores])
+    recall = _recall(bundle, means)
+    updates = changes(bundle)
+    streams = changes_index(identity.fields.get("workload", ()))
     rates = _rates(bundle)
     qps = median_estimate(rates)
     return Figures(
@@ -108,9 +134,17 @@ def figures(bundle: Bundle) -> Figures:
         memory_limit_bytes=int(identity["memory_limit_bytes"]),
         runs=int(identity["runs"]),
         control_recall=control_recall(bundle),
+        searches=len(bundle.counts),
+        least_recall=_least_recall(bundle, means),
+        search_seconds=_search_seconds(bundle),
+        update_seconds=updates.seconds,
+        inserts_per_second=updates.insert_rate,
+        deletes_per_second=updates.delete_rate,
+        replaces_per_second=updates.replace_rate,
         detail=bundle.outcome.detail,
         notes=notes(bundle),
         invalid=_invalid(bundle),
+        stages=stages(bundle, means) if streams else (),
         identity=identity,
         provenance=bundle.provenance,
     )
@@ -170,11 +204,24 @@ def _bigann(score: Score, k: int) -> float:
     return int(score.hits_bigann.sum(dtype=np.int64)) / (k * count) if count else math.nan
 
 
-def _recall(bundle: Bundle) -> Estimate:
+def _least_recall(bundle: Bundle, means: Floats) -> float:
+    """The least of the recalls of the searches; that of a search is its mean over runs, then builds."""
+    values = np.append(means, np.nan)[_used(bundle)]
+    searches = [mean([mean(runs) for runs in values[:, :, search]]) for search in range(values.shape[2])]
+    return min((recall for recall in searches if not math.isnan(recall)), default=math.nan)
+
+
+def _search_seconds(bundle: Bundle) -> float:
+    """The time of all searches of a run: the median over runs, then builds."""
+    used = _counted(np.isfinite(bundle.seconds)) if bundle.seconds.size else np.zeros(bundle.seconds.shape, bool)
+    sums = np.where(used.any(axis=2), np.where(used, bundle.seconds, 0.0).sum(axis=2), np.nan)
+    return median([median(runs) for runs in sums])
+
+
+def _recall(bundle: Bundle, means: Floats) -> Estimate:
     """Tie-tolerant recall with its interval."""
     used = _used(bundle)
     queries = [score.recalls for score in bundle.scores]
-    means = np.array([_recall_of(score.hits, score.possible) for score in bundle.scores])
     return recall_estimate(_runs(used, means), _query_means(used, queries, means))
 
 

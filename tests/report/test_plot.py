@@ -80,7 +80,7 @@ def bounds_in(figure: Figure) -> list[str]:
 def test_the_bound_is_that_of_the_track(monkeypatch: pytest.MonkeyPatch, scene: str, bound: float | None) -> None:
     score = dataclasses.replace(find_track("filtered").score, least_recall=bound)
     track = dataclasses.replace(find_track("filtered"), score=score)
-    monkeypatch.setattr("ann_bench.report.bound.find_track", lambda name: {"filtered": track}[name])
+    monkeypatch.setattr("ann_bench.report.ranking.find_track", lambda name: {"filtered": track}[name])
     found = picture(getattr(scenes, scene)())
     figure = draw(found)
     assert bounds_in(figure) == ([] if bound is None else [f"recall {bound:g}"])

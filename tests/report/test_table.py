@@ -11,16 +11,21 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from ann_bench.report import format as show
-from ann_bench.report.table import best_per_algorithm, results_table
+from ann_bench.report.ranking import best_per_algorithm
+from ann_bench.report.table import results_table
 from ann_bench.results.figures import figures
 from ann_bench.results.model import Bundle, Status, Usage
+from ann_bench.tracks import Score
 from tests.report import scenes
 from tests.results import made
 
+FASTEST = Score("qps", 0.9)
+BEST_RECALL = Score("recall")
 
-def printed(bundles: list[Bundle], width: int = 100, bound: float | None = 0.9) -> list[str]:
+
+def printed(bundles: list[Bundle], width: int = 100, score: Score | None = FASTEST) -> list[str]:
     console = Console(width=width, file=io.StringIO())
-    console.print(results_table([figures(bundle) for bundle in bundles], 10, bound))
+    console.print(results_table([figures(bundle) for bundle in bundles], 10, score))
     return console.file.getvalue().splitlines()
 
 
@@ -52,7 +57,7 @@ def test_what_it_says() -> None:
 
 def test_recall_rises_within_an_algorithm() -> None:
     shown = [one.recall for one in map(figures, scenes.one())]
-    lines = printed(scenes.one(), bound=None)[2:]
+    lines = printed(scenes.one(), score=None)[2:]
     assert [f"{recall:.4f}" in line for recall, line in zip(sorted(shown), lines, strict=True)] == [True] * 6
 
 
@@ -81,7 +86,7 @@ def test_nothing() -> None:
 
 def test_the_best_counts_ok_results_only() -> None:
     bundles = [made.bundle(0.95, 900, status=Status.TIMEOUT), made.bundle(0.95, 500), made.bundle(0.5, 9000)]
-    best = best_per_algorithm(map(figures, bundles), 0.9)["faiss-ivf"]
+    best = best_per_algorithm(map(figures, bundles), FASTEST)["faiss-ivf"]
     assert best is not None
     assert best.qps < 600
 

@@ -1,0 +1,44 @@
+"""The figures that a table shows of a result, under which heads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+from rich.text import Text
+
+from ann_bench.report import format as show
+from ann_bench.results.figures import Figures
+
+#: A head, and what stands under it.
+Columns = dict[str, Callable[[Figures], str | Text]]
+
+
+def columns(figures: Iterable[Figures], k: int, *, wide: bool) -> Columns:
+    """Of streams also the worst search, the changes and the whole time; in short where the table is not `wide`."""
+    if any(one.changes for one in figures):
+        return {
+            f"recall@{k}": lambda one: show.recall(one.recall),
+            "least": lambda one: show.recall(one.least_recall),
+            "QPS": lambda one: _plain(one.qps),
+            "inserts/s": lambda one: _plain(one.inserts_per_second),
+            "deletes/s": lambda one: _plain(one.deletes_per_second),
+            "total s": lambda one: show.seconds(one.total_seconds),
+            "memory": lambda one: show.size(one.peak_memory_bytes),
+        }
+    return {
+        f"recall@{k}": lambda one: show.recall(one.recall),
+        "QPS, 95 %": lambda one: Text((show.rate if wide else show.short_rate)(one.qps, one.qps_low, one.qps_high)),
+        "build s": lambda one: show.seconds(one.build_seconds),
+        "memory": lambda one: show.size(one.peak_memory_bytes),
+    }
+
+
+def of_the_best(all_of_them: Columns) -> Columns:
+    """Those that stand in the table of the best as well."""
+    return {head: one for head, one in all_of_them.items() if head not in ("build s", "memory", "deletes/s")}
+
+
+def _plain(rate: float) -> str:
+    """A rate in three digits, without an interval."""
+    return show.number(rate, show.unit(rate, math.nan, math.nan))
