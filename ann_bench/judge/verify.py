@@ -59,7 +59,6 @@ class Verifier:
             raise ResultError("the ground truth is another one now: the data or the workload has changed")
         _shapes(bundle)
         _plan(bundle)
-        verify_steps(bundle)
         for index, ids in enumerate(bundle.answers):
             search = _search_of(bundle, index)
             again = score(reference.asked[search], reference.truths[search], ids)
@@ -67,6 +66,7 @@ class Verifier:
         if bundle.control is not None:
             verify_control(bundle, bundle.control, reference.controls)
         _status(bundle)
+        verify_steps(bundle)
 
     def _reference(self, bundle: Bundle) -> Reference:
         fields = {name: bundle.identity[name] for name in ("data_hash", "workload", "track", "queries")}
