@@ -20,7 +20,7 @@ TOPICS = 8192
 TOPIC = 256  # terms of a topic's list
 
 _GROUP = 16  # topics that are neighbours
-_CHUNK = 128  # rows that are sorted at once: their terms fit a fast cache
+_CHUNK = 64  # rows that are sorted at once: their terms fit a fast cache
 _TERM_BITS, _WEIGHT_BITS = 15, 8
 _SPREAD = 9_973  # coprime to TERMS: scatters terms, so that their numbers do not tell how common they are
 _MAIN, _BESIDE, _ANY = 0, 1, 2
@@ -72,7 +72,7 @@ class World:
             here = slice(row, min(row + _CHUNK, count))
             stop = start + int(sizes[here].sum())
             found = self._draw(kind, sizes[here], pair[here], bits[start:stop])
-            counts.append(np.bincount(found >> (_TERM_BITS + _WEIGHT_BITS), minlength=len(sizes[here])))
+            counts.append(_starts(found, len(sizes[here])))
             columns.append(found >> _WEIGHT_BITS & np.int32((1 << _TERM_BITS) - 1))
             values.append(self._values.take(found & np.int32((1 << _WEIGHT_BITS) - 1)))
             start = stop
@@ -111,6 +111,12 @@ class World:
         return np.ascontiguousarray(lists.reshape(-1))
 
 
+def _starts(keys: npt.NDArray[np.int32], rows: int) -> Counts:
+    """How many of the ascending keys belong to each row."""
+    starts = np.arange(rows + 1, dtype=np.int32) << (_TERM_BITS + _WEIGHT_BITS)
+    return np.diff(np.searchsorted(keys, starts)).astype(np.int64)
+
+
 def _sizes(least: int, most: int, rise: int, fall: int) -> npt.NDArray[np.int32]:
     """16 random bits -> how many terms a row draws: a beta's shape from `least` to `most`, in whole numbers."""
     draws = np.arange(least, most + 1, dtype=np.int64)
@@ -141,4 +147,6 @@ def _kind(sizes: npt.NDArray[np.int32], places: int) -> Kind:
 def _weights() -> Floats:
     """Weights of the 256 codes, in 1/1024 of one: from 0.02 to 3, most of them small."""
     code = np.arange(256, dtype=np.int64)
-    return ((20 + 4 * code + code * code * 2030 // 65_025).astype(np.float32)) * np.float32(2.0**-10)
+    values: Floats = (20 + 4 * code + code * code * 2030 // 65_025).astype(np.float32)
+    values *= np.float32(2.0**-10)
+    return values

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ann_bench.datasets.makers.cells import product
 from ann_bench.datasets.makers.streams import Stream, lookup, zipf
 
 CELL = 8192
@@ -22,7 +23,7 @@ HIDDEN = 32  # hidden dimensions that pictures and texts share
 STYLE = 12  # hidden dimensions that only texts have
 CONCEPTS = 4096
 
-_BLOCK = 1024  # rows that a processor keeps at hand
+_BLOCK = 256  # rows that a processor keeps at hand
 _UNIT = 2.0**-21  # brings norms near 1
 _NOISE = 512.0  # of one step of a noise byte
 _LENGTH = 2.0**-11  # of one step of a bell: lengths deviate by 7 % more than the concepts make them
@@ -73,9 +74,9 @@ class World:
         vectors = np.empty((count, DIM), dtype=np.float32)
         for start in range(0, count, _BLOCK):
             part = slice(start, min(start + _BLOCK, count))
-            _show(vectors[part], hidden[part], look.basis)
-            vectors[part] += noise[part].astype(np.float32) * np.float32(_NOISE)
-            vectors[part] *= length[part, None]
+            shown = _show(hidden[part], look.basis)
+            shown += noise[part].astype(np.float32) * np.float32(_NOISE)
+            np.multiply(shown, length[part, None], out=vectors[part])
         return vectors
 
     def _basis(self, kind: str, directions: npt.NDArray[np.int64], scale: npt.NDArray[np.int64], mean: int) -> Floats:
@@ -86,7 +87,7 @@ class World:
         return basis
 
 
-def _show(vectors: Floats, hidden: npt.NDArray[np.int16], basis: Floats) -> None:
+def _show(hidden: npt.NDArray[np.int16], basis: Floats) -> Floats:
     lifted = np.ones((len(hidden), len(basis)), dtype=np.float32)
     lifted[:, :-1] = hidden
-    np.matmul(lifted, basis, out=vectors)
+    return product(lifted, basis)

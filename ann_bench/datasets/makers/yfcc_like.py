@@ -14,6 +14,7 @@ from pydantic import Field
 
 from ann_bench.datasets.formats import spmat_writer, xbin_writer
 from ann_bench.datasets.makers import register
+from ann_bench.datasets.makers.cells import ahead
 from ann_bench.datasets.makers.maker import Maker, MakerArguments, Order, Part
 from ann_bench.datasets.makers.yfcc_world import CELL, DIM, TAGS, Asked, World
 from ann_bench.datasets.manifest import Manifest
@@ -89,13 +90,13 @@ def _write_base(world: World, order: Order, target: Path) -> None:
     rows, task = world.rows, f"make {order.part}"
     if order.part.kind == "vectors":
         with xbin_writer(target, (rows, DIM), "uint8") as vectors:
-            for cell in range(world.cells):
-                vectors.append(world.vectors(cell))
+            for block in ahead(world.vectors, world.cells):
+                vectors.append(block)
                 order.progress(task, vectors.rows, rows)
     else:
         with spmat_writer(target, (rows, TAGS)) as tags:
-            for cell in range(world.cells):
-                tags.append(*world.tags(cell))
+            for bags in ahead(world.tags, world.cells):
+                tags.append(*bags)
                 order.progress(task, tags.rows, rows)
 
 

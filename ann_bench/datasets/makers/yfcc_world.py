@@ -13,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from ann_bench.datasets.makers.cells import product
 from ann_bench.datasets.makers.streams import Stream, lookup, zipf
 
 CELL = 8192
@@ -76,7 +77,7 @@ class World:
         """Hidden coordinates (rows, HIDDEN) as vectors (rows, DIM) of bytes, with noise."""
         lifted = np.ones((len(hidden), HIDDEN + 1), dtype=np.float32)
         lifted[:, :HIDDEN] = hidden
-        vectors: npt.NDArray[np.float32] = lifted @ self._tables.basis
+        vectors = product(lifted, self._tables.basis)
         vectors *= np.float32(2.0**-_SHIFT)
         vectors += noise.parts(np.uint8, len(hidden), DIM) & np.uint8(_NOISE - 1)
         np.maximum(vectors, np.float32(0), out=vectors)
