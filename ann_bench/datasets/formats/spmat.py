@@ -79,9 +79,9 @@ class SpmatWriter:
         self.rows = stop
         if self.nonzeros - int(self._ends[start]) != len(indices):
             raise ValueError(f"{len(indices)} column numbers do not fill the counts")
-        self._stream.write(indices.astype("<i4", copy=False).tobytes())
-        ones = np.ones(len(indices), dtype="<f4") if values is None else values.astype("<f4", copy=False)
-        self._values.write(ones.tobytes())
+        self._stream.write(np.ascontiguousarray(indices, dtype="<i4").data)
+        ones = np.ones(len(indices), dtype="<f4") if values is None else np.ascontiguousarray(values, dtype="<f4")
+        self._values.write(ones.data)
 
     def finish(self) -> None:
         """Append the values and fill in the header."""

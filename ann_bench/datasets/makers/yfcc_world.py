@@ -22,6 +22,7 @@ TAGS = 200_386
 HIDDEN = 24  # dimensions of the hidden space
 TOPIC = 64  # tags of a cluster's topic
 
+_BLOCK = 256  # rows that a processor keeps at hand
 _SHIFT = 12  # hidden coordinates times the basis, divided by 2**12, are steps of a byte
 _MIDDLE = 120  # grey: where a vector lies whose hidden coordinates are 0
 _NOISE = 16  # noise is a whole number in [0, 16)
@@ -77,12 +78,17 @@ class World:
         """Hidden coordinates (rows, HIDDEN) as vectors (rows, DIM) of bytes, with noise."""
         lifted = np.ones((len(hidden), HIDDEN + 1), dtype=np.float32)
         lifted[:, :HIDDEN] = hidden
-        vectors = product(lifted, self._tables.basis)
-        vectors *= np.float32(2.0**-_SHIFT)
-        vectors += noise.parts(np.uint8, len(hidden), DIM) & np.uint8(_NOISE - 1)
-        np.maximum(vectors, np.float32(0), out=vectors)
-        np.minimum(vectors, np.float32(255), out=vectors)
-        return vectors.astype(np.uint8)
+        grain = noise.parts(np.uint8, len(hidden), DIM) & np.uint8(_NOISE - 1)
+        shown = np.empty((len(hidden), DIM), dtype=np.uint8)
+        for start in range(0, len(hidden), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            vectors = product(lifted[part], self._tables.basis)
+            vectors *= np.float32(2.0**-_SHIFT)
+            vectors += grain[part]
+            np.maximum(vectors, np.float32(0), out=vectors)
+            np.minimum(vectors, np.float32(255), out=vectors)
+            shown[part] = vectors.astype(np.uint8)
+        return shown
 
     def tags(self, cell: int) -> tuple[Counts, Columns]:
         """The bags of a cell: tags of each row, and their numbers, ascending within a row."""
