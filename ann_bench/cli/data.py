@@ -22,21 +22,33 @@ def command() -> None:
 
 
 @command.command("list", epilog="\b\nExample:\n  ann-bench data list --json")
+@click.option("--track", metavar="NAME", help="Only those for this track.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def list_(as_json: bool) -> int:
-    """The data sets that are known by name."""
+def list_(track: str | None, as_json: bool) -> int:
+    """The data sets that are known by name; a dagger marks those that are known to be wrong, and refused."""
     from ann_bench.datasets.registry import list_manifests
+    from ann_bench.tracks import find_track
 
-    known = list_manifests()
+    preset = None if track is None else find_track(track)
+    known = [k for k in list_manifests() if preset is None or preset.name in k.tracks]
     if as_json:
         rows = [
-            {"name": k.name, "tracks": list(k.tracks), "source": k.source, "description": k.description} for k in known
+            {
+                "name": k.name,
+                "tracks": list(k.tracks),
+                "source": k.source,
+                "description": k.description,
+                "refused": k.refused,
+            }
+            for k in known
         ]
         click.echo(json.dumps(rows, indent=2))
         return 0
     width = max((len(k.name) for k in known), default=0)
+    tracks = max((len(", ".join(k.tracks)) for k in known), default=0)
     for k in known:
-        click.echo(f"{k.name:<{width}}  {', '.join(k.tracks):<10}  {k.description}")
+        mark = "\N{DAGGER} " if k.refused else ""
+        click.echo(f"{k.name:<{width}}  {', '.join(k.tracks):<{tracks}}  {mark}{k.description}")
     return 0
 
 

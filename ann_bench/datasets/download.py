@@ -72,6 +72,20 @@ def download(
         return _Download(wanted, target, patience or Patience(), progress).run()
 
 
+def size_of(wanted: Wanted, patience: Patience) -> int:
+    """How many bytes a file will take, by one short request; 0 where the host does not say or does not answer."""
+    if wanted.size is not None and wanted.rows is None:
+        return wanted.size
+    try:
+        with get(wanted.url, {"Range": f"bytes=0-{HEADER - 1}"}, patience) as reply:
+            if wanted.rows is None:
+                return reply.total or 0
+            there, _, size = xbin_size(_header(reply), str(wanted.dtype))
+    except (Again, DownloadError):
+        return 0
+    return HEADER + min(wanted.rows, there) * ((size - HEADER) // max(1, there))
+
+
 class _Download:
     def __init__(self, wanted: Wanted, target: Path, patience: Patience, progress: Progress) -> None:
         self._wanted = wanted

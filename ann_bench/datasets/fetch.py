@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ann_bench.datasets.cache import cache_folder, name_with_hash, url_name
-from ann_bench.datasets.download import Receipt, Wanted, download
+from ann_bench.datasets.download import Receipt, Wanted, download, size_of
 from ann_bench.datasets.files import check_space, clear_stale, lock
-from ann_bench.datasets.formats import XBIN, Reading, format_of, locate, locate_truth
+from ann_bench.datasets.formats import RANGES, XBIN, Reading, format_of, locate, locate_ranges, locate_truth
 from ann_bench.datasets.formats.gz import unpacked
 from ann_bench.datasets.http import Patience
 from ann_bench.datasets.makers import Order, Part, find_maker
@@ -47,6 +47,25 @@ class Fetcher:
             raise UsageError(f"{part}: give exactly one of url, file and make")
         return self._made(source.make, part)
 
+    def missing(self, source: Source, part: Part) -> tuple[Path, int] | None:
+        """The file that a source would be kept in and how many bytes it takes; None where it is there already.
+
+        0 bytes where nobody says: hosts that do not answer now will be asked again when it matters.
+        """
+        if source.file is not None:
+            return None
+        if source.make is not None:
+            target, maker = self._target_of(source.make, part), find_maker(source.make.generator)
+            return None if target.exists() else (target, maker.size(part, maker.arguments(source.make)))
+        url = str(source.url)
+        rows = source.rows if self._has_prefix(source, url, part) else None
+        target = self.folder / name_with_hash(url_name(url), url, rows)
+        if target.exists():
+            return None
+        packed = url_name(url).endswith(".gz") or (source.format or "").endswith(".gz")
+        size = size_of(self._wanted(source, url, rows), self.patience)
+        return target, size * (2 if packed else 1)  # unpacked it is larger than packed, nobody says how much
+
     def _found(self, source: Source, path: Path) -> Path:
         if not path.is_file():
             where = f" (named in {self.manifest.origin})" if self.manifest.origin else ""
@@ -63,10 +82,9 @@ class Fetcher:
         key = url if rows is None else f"{url} rows {rows}"
         known = seen(self.manifest.name, key)
         if not target.exists():
-            dtype = XBIN[format_of(url_name(url), source.format).name] if rows is not None else None
             sha256 = source.sha256 or (known.sha256 if known else None)
             check = _Check(source, part, target, rows is not None)
-            wanted = Wanted(url, source.size, sha256, rows, dtype, check)
+            wanted = replace(self._wanted(source, url, rows), sha256=sha256, check=check)
             self._keep(wanted, target, key, source.sha256 is None and known is not None)
         elif source.sha256 is None and known is None:
             write_down(self.manifest.name, key, Seen(file_sha256(target, self.progress), target.stat().st_size))
@@ -77,6 +95,10 @@ class Fetcher:
                 target, known.sha256, f"{lock_file(self.manifest.name)} says", "remove it to fetch it again"
             )
         return target
+
+    def _wanted(self, source: Source, url: str, rows: int | None) -> Wanted:
+        dtype = XBIN[format_of(url_name(url), source.format).name] if rows is not None else None
+        return Wanted(url, source.size, rows=rows, dtype=dtype)
 
     def _keep(self, wanted: Wanted, target: Path, key: str, trusted: bool) -> None:
         try:
@@ -97,12 +119,15 @@ class Fetcher:
         format_ = format_of(url_name(url), source.format)
         return format_.name in XBIN and not format_.packed
 
+    def _target_of(self, make: Make, part: Part) -> Path:
+        maker = find_maker(make.generator)
+        detail = json.dumps(maker.arguments(make).model_dump(), sort_keys=True)
+        return self.folder / name_with_hash(f"{part}{maker.suffix(part)}", maker.name, maker.version, detail)
+
     def _made(self, make: Make, part: Part) -> Path:
         maker = find_maker(make.generator)
         arguments = maker.arguments(make)
-        suffix = maker.suffix(part)
-        detail = json.dumps(arguments.model_dump(), sort_keys=True)
-        target = self.folder / name_with_hash(f"{part}{suffix}", maker.name, maker.version, detail)
+        target = self._target_of(make, part)
         if not target.exists():
             order = Order(part, arguments, lambda other: self._made(make, other), self.progress)
             with lock(target):
@@ -132,7 +157,9 @@ class _Check:
     def __call__(self, path: Path) -> None:
         name = url_name(self.source.url or "")
         if self.part.kind == "truth":
-            if not name.endswith((".hdf5", ".h5", ".gz")) and self.source.format is None:
+            if name.endswith(f".{RANGES}") or self.source.format == RANGES:
+                locate_ranges(path)
+            elif not name.endswith((".hdf5", ".h5", ".gz")) and self.source.format is None:
                 locate_truth(path)
         elif self.part.kind in ("vectors", "tags"):
             format_ = format_of(name, self.source.format)

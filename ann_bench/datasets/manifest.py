@@ -21,7 +21,7 @@ from pydantic import (
 from ann_bench import yamlfile
 from ann_bench.datasets.cache import url_name
 from ann_bench.datasets.dataset import Metric
-from ann_bench.datasets.formats import format_of
+from ann_bench.datasets.formats import RANGES, format_of
 from ann_bench.errors import UsageError
 
 LEARN = "learn"
@@ -102,7 +102,7 @@ class Source(_Strict):
     def _format(cls, name: str | None) -> str | None:
         if name is not None:
             try:
-                format_of("", name)
+                name == RANGES or format_of("", name)
             except UsageError as error:
                 raise ValueError(str(error)) from error
         return name

@@ -10,8 +10,16 @@ from ann_bench.arrays import ArrayRef, CsrRef, Ref
 from ann_bench.datasets.cache import short_hash
 from ann_bench.datasets.dataset import Dataset, QuerySet
 from ann_bench.datasets.fetch import Fetcher
-from ann_bench.datasets.files import derived
-from ann_bench.datasets.formats import VECTOR_TYPES, Reading, locate, locate_truth, write_canonical
+from ann_bench.datasets.files import check_space, derived
+from ann_bench.datasets.formats import (
+    RANGES,
+    VECTOR_TYPES,
+    Reading,
+    locate,
+    locate_ranges,
+    locate_truth,
+    write_canonical,
+)
 from ann_bench.datasets.formats.gz import unpacked
 from ann_bench.datasets.formats.hdf5 import truth_from_hdf5
 from ann_bench.datasets.formats.spmat import locate_spmat
@@ -19,6 +27,7 @@ from ann_bench.datasets.http import Patience
 from ann_bench.datasets.makers import Part
 from ann_bench.datasets.manifest import LEARN, Manifest, Source
 from ann_bench.datasets.scan import facts
+from ann_bench.datasets.zeros import first_zero_row
 from ann_bench.errors import DataError, unknown
 from ann_bench.progress import Progress, silent
 
@@ -39,8 +48,11 @@ def prepare(
     if queries not in manifest.query_sets:
         raise unknown(f"query set of {manifest.name}", queries, manifest.query_sets)
     work = _Preparation(Fetcher(manifest, progress, patience or Patience()))
+    work.check_room(queries)
     base = work.vectors(manifest.base.vectors, "base", None)
     tags = work.tags(manifest.base.tags, "base", base)
+    if tags is not None and tags.ref == base.ref:
+        raise DataError(f"{base.label}: is both the vectors and the tags of {manifest.name}: no metric is for tags")
     chosen = manifest.queries[queries]
     vectors = work.vectors(chosen.vectors, queries, base)
     asked = work.tags(chosen.tags, queries, vectors)
@@ -79,6 +91,20 @@ class _Array:
 class _Preparation:
     fetcher: Fetcher
 
+    def check_room(self, queries: str) -> None:
+        """Raise StorageError, before anything is fetched or made, where the disk is too small for all of it."""
+        manifest = self.fetcher.manifest
+        chosen, learn = manifest.queries[queries], manifest.queries.get(LEARN)
+        parts = [
+            (manifest.base.vectors, Part("base", "vectors")),
+            (manifest.base.tags, Part("base", "tags")),
+            (chosen.vectors, Part(queries, "vectors")),
+            (chosen.tags, Part(queries, "tags")),
+            (learn.vectors if learn else None, Part(LEARN, "vectors")),
+        ]
+        missing = dict(found for source, part in parts if source and (found := self.fetcher.missing(source, part)))
+        check_space(self.fetcher.folder, sum(missing.values()), f"the data set {manifest.name}")
+
     def vectors(self, source: Source, group: str, base: _Array | None) -> _Array:
         """The vectors of the base or of queries (checked against the base)."""
         array = self._checked(source, Part(group, "vectors"))
@@ -94,7 +120,18 @@ class _Preparation:
             raise DataError(f"{label}: vectors of {_dtype(ref)}; valid: {', '.join(VECTOR_TYPES)}")
         if base is not None:
             _check_fit(base, array)
+        self._check_metric(array)
         return array
+
+    def _check_metric(self, array: _Array) -> None:
+        """The metric must be one that these vectors can have."""
+        if self.fetcher.manifest.metric != "angular":
+            return
+        row = first_zero_row(array.ref)
+        if row is not None:
+            raise DataError(
+                f"{array.label}: row {row} is zero and has no angle to any other: remove such rows, or say metric ip"
+            )
 
     def tags(self, source: Source | None, group: str, vectors: _Array) -> _Array | None:
         """The bags of tags of these vectors."""
@@ -117,7 +154,8 @@ class _Preparation:
             path = unpacked(path, self.fetcher.folder)
         if name.removesuffix(".gz").endswith((".hdf5", ".h5")):
             path = truth_from_hdf5(path, source.key, self.fetcher.folder)
-        rows = locate_truth(path)[0].shape[0]
+        ranges = source.format == RANGES or name.removesuffix(".gz").endswith(f".{RANGES}")
+        rows = locate_ranges(path).counts.shape[0] if ranges else locate_truth(path)[0].shape[0]
         if rows != queries.ref.shape[0]:
             raise DataError(f"{path}: truth of {rows:,} queries for {queries.ref.shape[0]:,} of {queries.label}")
         return path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
@@ -20,13 +21,15 @@ log = logging.getLogger(__name__)
 class Known:
     """A data set, or a family of them, that can be asked for by name.
 
-    `name` may be a pattern such as `family-<N>`; `source` is the manifest's path or tells the maker.
+    `name` may be a pattern such as `family-<N>`; `source` is the manifest's path or tells the maker; `refused` says
+    why it is not to be used.
     """
 
     name: str
     tracks: tuple[str, ...]
     source: str
     description: str
+    refused: str | None = None
 
 
 def find_manifest(name_or_path: str, track: str | None = None) -> Manifest:
@@ -55,7 +58,7 @@ def list_manifests() -> tuple[Known, ...]:
     """
     manifests = [load_manifest(path) for path in _files()]
     _refuse_overlap(manifests)
-    known = [Known(m.name, m.tracks, str(m.origin), m.description) for m in manifests]
+    known = [Known(m.name, m.tracks, str(m.origin), m.description, m.refused) for m in manifests]
     known += [Known(m.pattern, m.tracks, f"made here by {m.name}", m.description) for m in makers()]
     return tuple(sorted(known, key=lambda item: (item.name, item.tracks)))
 
@@ -68,16 +71,28 @@ def _files() -> list[Path]:
 def _named(name: str) -> list[Manifest]:
     found = []
     for path in _files():
+        own = path.stem == name or path.stem.startswith(f"{name}.")
+        if not own and not _mentions(path, name):
+            continue
         try:
             manifest = load_manifest(path)
         except UsageError as error:
-            if path.stem == name:
+            if own:
                 raise
             log.warning("left out a manifest: %s", error)
             continue
         if manifest.name == name:
             found.append(manifest)
     return found
+
+
+def _mentions(path: Path, name: str) -> bool:
+    """Whether a manifest may be called so: YAML and schema take a hundred times as long as a look at the text."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True  # to be read and warned of
+    return re.search(rf"^\W*name\W*:.*{re.escape(name)}", text, re.MULTILINE) is not None
 
 
 def _names() -> list[str]:

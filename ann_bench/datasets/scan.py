@@ -44,14 +44,14 @@ def facts(ref: Ref, progress: Progress = silent) -> Facts:
 
     Raises DataError where the file is missing or shorter than `ref` says.
     """
-    found = recall("scan 1", ref.to_json(), _paths(ref))
+    found = recall("scan 1", ref.to_json(), paths_of(ref))
     if found is not None:
         return Facts(**found)
-    before = _identities(_paths(ref))
+    before = _identities(paths_of(ref))
     scan = _Scan(progress, ref.nbytes)
     result = scan.sparse(ref) if isinstance(ref, CsrRef) else scan.dense(ref)
-    if before == _identities(_paths(ref)):
-        remember("scan 1", ref.to_json(), _paths(ref), asdict(result))
+    if before == _identities(paths_of(ref)):
+        remember("scan 1", ref.to_json(), paths_of(ref), asdict(result))
     return result
 
 
@@ -101,7 +101,8 @@ def _note(kind: str, detail: Any, paths: list[str]) -> Path:
     return cache_root() / ".facts" / f"{name}.json"
 
 
-def _paths(ref: Ref) -> list[str]:
+def paths_of(ref: Ref) -> list[str]:
+    """The files that an array lies in."""
     parts = (ref.indptr, ref.indices, ref.data) if isinstance(ref, CsrRef) else (ref,)
     return sorted({part.path for part in parts if part.nbytes})
 

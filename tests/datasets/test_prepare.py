@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import shutil
+from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from ann_bench.arrays import CsrRef
 from ann_bench.datasets import fetch
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.datasets.download import Patience
-from ann_bench.datasets.formats import read_truth, spmat_writer, write_spmat, write_truth, write_xbin
+from ann_bench.datasets.formats import read_truth, spmat_writer, write_ranges, write_spmat, write_truth, write_xbin
 from ann_bench.datasets.manifest import load_manifest
 from ann_bench.datasets.prepare import prepare
 from ann_bench.datasets.trust import lock_file
@@ -272,7 +274,7 @@ def test_by_url(box: Box, tmp_path: Path) -> None:
         box.manifest["base"]["vectors"] = {"url": host.url}
         dataset = box.prepare()
         assert box.prepare() == dataset
-        assert host.asked == ["all"]
+        assert host.asked == ["bytes=0-7", "all"]  # how large is it? then all of it
         np.testing.assert_array_equal(dataset.base.open(), box.base)
         book = json.loads(lock_file("box").read_text())
         assert book[host.url]["size"] == len(content)
@@ -294,7 +296,7 @@ def test_a_prefix_by_url(box: Box, tmp_path: Path) -> None:
         box.manifest["base"]["vectors"] = {"url": host.url, "rows": 10}
         box.manifest["base"]["tags"]["rows"] = 10
         dataset = box.prepare()
-        assert host.served == 16 + 320
+        assert host.served == 8 + 16 + 320
         box.manifest["base"]["vectors"]["rows"] = 12
         box.manifest["base"]["tags"]["rows"] = 12
         assert box.prepare().rows == 12
@@ -316,6 +318,86 @@ def test_what_a_host_cut_short_is_not_kept(box: Box, tmp_path: Path, own_cache: 
             box.prepare()
         host.lie = 0
         np.testing.assert_array_equal(box.prepare().base.open(), box.base)
+
+
+def test_too_small_a_disk_for_the_data_set(box: Box, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told before anything arrives, with both sizes: two files that fit the disk one by one, but not together."""
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(2000, 0, 2000))
+    content = (tmp_path / "base.fbin").read_bytes()
+    with serving(Host(content, name="base.fbin")) as host, serving(Host(content, name="queries.fbin")) as other:
+        box.manifest["base"]["vectors"] = {"url": host.url}
+        box.manifest["queries"]["public"]["vectors"] = {"url": other.url}
+        with pytest.raises(StorageError, match="the data set box needs 3,216 bytes and the disk has 2,000 left"):
+            box.prepare()
+        assert host.asked == other.asked == ["bytes=0-7"]
+
+
+def test_angles_of_zeros(box: Box, tmp_path: Path) -> None:
+    box.manifest["metric"] = "angular"
+    assert box.prepare().metric == "angular"
+    box.base[7] = 0
+    write_xbin(tmp_path / "base.fbin", box.base)
+    with pytest.raises(DataError, match=r"base\.fbin: row 7 is zero and has no angle to any other: .* say metric ip"):
+        box.prepare()
+
+
+def test_angles_of_empty_rows(box: Box, tmp_path: Path) -> None:
+    rows = csr_matrix(np.array([[1.0, 0], [0, 2], [0, 0], [0, 0]], dtype=np.float32))
+    box.manifest |= {"metric": "angular", "base": {"vectors": {"file": "a.csr"}}}
+    box.manifest["queries"] = {"public": {"vectors": {"file": "a.csr"}}}
+    for matrix, row in ((rows, 2), (csr_matrix((np.zeros(1, np.float32), [0], [0, 1]), shape=(1, 2)), 0)):
+        write_spmat(tmp_path / "a.csr", matrix)
+        with pytest.raises(DataError, match=f"row {row} is zero"):
+            box.prepare()
+    write_spmat(tmp_path / "a.csr", rows[:2])
+    assert box.prepare().sparse
+
+
+def test_tags_are_no_vectors(box: Box) -> None:
+    box.manifest["metric"] = "ip"
+    box.manifest["base"]["vectors"] = box.manifest["base"]["tags"]
+    with pytest.raises(DataError, match=r"is both the vectors and the tags of box: no metric is for tags"):
+        box.prepare()
+
+
+def test_refused(box: Box) -> None:
+    box.manifest["refused"] = "its rows were shuffled"
+    with pytest.raises(DataError, match="box: not to be used: its rows were shuffled"):
+        box.prepare()
+
+
+def test_one_hdf5_file_from_a_host(box: Box, tmp_path: Path) -> None:
+    """As VIBE has them: fetched once for all its arrays, with queries to learn from."""
+    with h5py.File(tmp_path / "a.hdf5", "w") as file:
+        for name, array in (("train", box.base), ("test", box.queries), ("learn", box.queries[:3] + 1)):
+            file[name] = array
+        file["neighbors"], file["distances"] = np.zeros((5, 3), np.int32), np.zeros((5, 3), np.float32)
+    with serving(Host((tmp_path / "a.hdf5").read_bytes(), name="a.hdf5")) as host:
+        box.manifest["base"] = {"vectors": {"url": host.url, "key": "train"}}
+        box.manifest["queries"] = {
+            "public": {"vectors": {"url": host.url, "key": "test"}, "truth": {"url": host.url}},
+            "learn": {"vectors": {"url": host.url, "key": "learn"}},
+        }
+        dataset = box.prepare()
+        assert host.asked.count("all") == 1
+    assert dataset.learn is not None
+    np.testing.assert_array_equal(dataset.learn.open(), box.queries[:3] + 1)
+    assert dataset.queries.truth is not None
+
+
+def test_truth_of_ranges(box: Box, tmp_path: Path) -> None:
+    source = {"file": "public.rangeres"}
+    box.manifest["queries"]["public"]["truth"] = source
+    path = tmp_path / "public.rangeres"
+    write_ranges(path, np.array([2, 0, 1, 0, 0]), np.array([4, 1, 3]), np.array([0.5, 1.5, 2.5]))
+    assert box.prepare().queries.truth == path
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(DataError, match="48 bytes instead of 52"):
+        box.prepare()
+    write_ranges(path, np.array([2, 1]), np.array([4, 1, 3]), np.array([0.5, 1.5, 2.5]))
+    with pytest.raises(DataError, match="truth of 2 queries for 5"):
+        box.prepare()
 
 
 def test_too_small_a_disk_for_a_maker(monkeypatch: pytest.MonkeyPatch) -> None:

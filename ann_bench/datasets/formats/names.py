@@ -9,6 +9,9 @@ from ann_bench.errors import UsageError, unknown
 XBIN = {"fbin": "float32", "u8bin": "uint8", "i8bin": "int8", "hbin": "float16", "ibin": "int32"}
 """Element type by suffix, as big-ann-benchmarks names them (`hbin` is ours)."""
 
+RANGES = "rangeres"
+"""Truth of range searches: answers of any number for each query."""
+
 FORMATS = (*XBIN, "spmat", "csr", "npy", "hdf5", "h5")
 """Formats of arrays. Any may have `.gz` after it."""
 
