@@ -73,7 +73,7 @@ def test_a_broken_manifest_stops_only_its_own_name(own_home: Path, caplog: pytes
     assert "bad.yaml" not in caplog.text
     with pytest.raises(UsageError, match=r"bad\.yaml"):
         find_manifest("bad")
-    with pytest.raises(UsageError, match=r"bad\.yaml"):
+    with pytest.raises(UsageError, match=r"also\.yaml"):
         list_manifests()
 
 
