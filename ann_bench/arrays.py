@@ -47,7 +47,12 @@ class ArrayRef:
 
     def head(self, rows: int) -> ArrayRef:
         """The first `rows` rows."""
-        return replace(self, shape=(rows, *self.shape[1:]))
+        return self.part(0, rows)
+
+    def part(self, first: int, last: int) -> ArrayRef:
+        """The rows `first` to `last`, without `last`."""
+        row = int(np.prod(self.shape[1:], dtype=np.int64)) * np.dtype(self.dtype).itemsize
+        return replace(self, shape=(last - first, *self.shape[1:]), offset=self.offset + first * row)
 
     def at(self, path: str) -> ArrayRef:
         """The same array, in a file that is known by another path (inside a container)."""
@@ -74,9 +79,9 @@ class Held(ArrayRef):
         """This array."""
         return Held("", values.dtype.name, values.shape, values=values)
 
-    def head(self, rows: int) -> Held:
-        """The first `rows` rows."""
-        return Held.of(self.values[:rows])
+    def part(self, first: int, last: int) -> Held:
+        """The rows `first` to `last`, without `last`."""
+        return Held.of(self.values[first:last])
 
     def _map(self, mode: Any) -> Array:
         return self.values
@@ -105,6 +110,13 @@ class CsrRef:
         nnz = int(self.indptr.open()[rows])
         indptr = self.indptr.head(rows + 1)
         return CsrRef(indptr, self.indices.head(nnz), self.data.head(nnz), (rows, self.shape[1]))
+
+    def part(self, first: int, last: int) -> CsrRef:
+        """The rows `first` to `last`, without `last`; their `indptr` is held in memory (8 bytes a row)."""
+        indptr = self.indptr.open()[first : last + 1].astype(np.int64)
+        start, stop = int(indptr[0]), int(indptr[-1])
+        indices, data = self.indices.part(start, stop), self.data.part(start, stop)
+        return CsrRef(Held.of(indptr - start), indices, data, (last - first, self.shape[1]))
 
     def at(self, path: str) -> CsrRef:
         """The same matrix, in a file that is known by another path (inside a container)."""

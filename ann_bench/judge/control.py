@@ -8,7 +8,7 @@ match are then found once for all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,7 +74,7 @@ class Controls:
         self,
         dataset: Dataset,
         workload: Workload,
-        known: tuple[tuple[Problem, ...], tuple[Truth, ...]],
+        known: tuple[Sequence[Problem], tuple[Truth, ...]],
         recipe: Recipe,
         progress: Progress = silent,
     ) -> None:

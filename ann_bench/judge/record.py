@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ from ann_bench.truth.model import Problem, Truth
 class Questions:
     """The searches of a workload with their exact answers, in order; its control batches, where it has them."""
 
-    problems: tuple[Problem, ...]
+    problems: Sequence[Problem]
     truths: tuple[Truth, ...]
     controls: Controls | None = None
 

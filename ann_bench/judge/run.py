@@ -21,7 +21,7 @@ from ann_bench.results.figures import figures
 from ann_bench.results.model import Bundle, Status
 from ann_bench.results.store import Store
 from ann_bench.truth.problems import problems
-from ann_bench.truth.store import check_given, truth_for
+from ann_bench.truth.store import DEFAULT_MEMORY, check_given, truths_for
 from ann_bench.workload import Workload
 
 log = logging.getLogger(__name__)
@@ -82,10 +82,15 @@ def _lasting(job: Job, config: Config, store: Store) -> bool:
     return job.refusal is not None or store.get(config.identity, answers=False).provenance["seed"] != REFUSED
 
 
-def ask_all(dataset: Dataset, workload: Workload, progress: Progress = silent) -> Questions:
-    """The exact answers to all the searches of a workload; a truth file from elsewhere is checked against them."""
-    asked = tuple(problems(dataset, workload))
-    truths = tuple(truth_for(problem, progress=progress) for problem in asked)
+def ask_all(
+    dataset: Dataset, workload: Workload, progress: Progress = silent, memory_bytes: int = DEFAULT_MEMORY
+) -> Questions:
+    """The exact answers to all the searches of a workload; a truth file from elsewhere is checked against them.
+
+    `memory_bytes` bounds what computing them takes.
+    """
+    asked = problems(dataset, workload)
+    truths = truths_for(asked, progress=progress, memory_bytes=memory_bytes)
     given = dataset.queries.truth
     if given is not None and len(asked) == 1:
         check_given(asked[0], truths[0], given)

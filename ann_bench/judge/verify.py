@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +18,7 @@ from ann_bench.results.model import Bundle, Status
 from ann_bench.tracks import find_track
 from ann_bench.truth.model import Problem, Truth
 from ann_bench.truth.problems import problems
-from ann_bench.truth.store import truth_for
+from ann_bench.truth.store import truths_for
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Reference:
     Results of one run follow each other, so that the control batches of the last run are kept, and no others.
     """
 
-    asked: tuple[Problem, ...]
+    asked: Sequence[Problem]
     truths: tuple[Truth, ...]
     make: Callable[[Recipe], Controls]
     _last: dict[Recipe, Controls] = field(default_factory=dict)
@@ -78,8 +78,8 @@ class Verifier:
             workload = find_track(bundle.identity["track"]).workload(dataset, bundle.identity["k"])
             if workload.to_json() != bundle.identity["workload"]:
                 raise ResultError("the track's workload is another one now")
-            asked = tuple(problems(dataset, workload))
-            truths = tuple(truth_for(problem) for problem in asked)
+            asked = problems(dataset, workload)
+            truths = truths_for(asked)
             self._references[name] = Reference(
                 asked, truths, lambda recipe: Controls(dataset, workload, (asked, truths), recipe)
             )
