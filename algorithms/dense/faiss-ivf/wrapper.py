@@ -1,0 +1,63 @@
+"""faiss IVF: inverted lists of the rows as they are, of which the nearest few are searched."""
+
+from __future__ import annotations
+
+import faiss
+import numpy as np
+
+from ann_bench import Algorithm
+
+BLOCK = 1 << 16  # rows that are cast to float32 at once, on their way into faiss
+TINY = np.finfo(np.float32).tiny
+STORED = {
+    "uint8": faiss.ScalarQuantizer.QT_8bit_direct,
+    "int8": faiss.ScalarQuantizer.QT_8bit_direct_signed,
+    "float16": faiss.ScalarQuantizer.QT_fp16,
+}
+
+
+class FaissIVF(Algorithm):
+    """`nlist` inverted lists (None: twice the square root of the rows), of which `nprobe` are searched."""
+
+    def fit(self, base: np.ndarray, tags: None = None, learn: np.ndarray | None = None) -> None:
+        """Train on a sample, add block by block."""
+        faiss.omp_set_num_threads(self.threads)
+        wanted = self.build["nlist"] or 2 * round(len(base) ** 0.5)
+        nlist = max(1, min(wanted, len(base) // 39))  # faiss wants 39 rows a list to learn from
+        self.index = self._empty_index(nlist)
+        sample = np.random.default_rng(1).choice(len(base), min(len(base), 50 * nlist), replace=False)
+        self.index.train(self._floats(base[np.sort(sample)]))
+        for start in range(0, len(base), BLOCK):
+            self.index.add(self._floats(base[start : start + BLOCK]))
+
+    def set_query_arguments(self, nprobe: int) -> None:
+        """See the class."""
+        self.index.nprobe = min(nprobe, self.index.nlist)
+
+    def query(self, queries: np.ndarray, k: int, tags: None = None) -> np.ndarray:
+        """One call of faiss for the whole batch."""
+        return self.index.search(self._floats(queries), k)[1]
+
+    def range_query(self, queries: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
+        """All rows within the radius in the lists searched."""
+        bound = 1 - radius if self.metric == "angular" else radius
+        offsets, _, ids = self.index.range_search(self._floats(queries), bound)
+        return offsets.astype(np.int64), ids
+
+    def _empty_index(self, nlist: int) -> faiss.IndexIVF:
+        euclidean = self.metric == "euclidean"
+        metric = faiss.METRIC_L2 if euclidean else faiss.METRIC_INNER_PRODUCT
+        quantizer = faiss.IndexFlat(self.dim, metric)
+        if self.dtype in STORED and self.metric != "angular":
+            index = faiss.IndexIVFScalarQuantizer(quantizer, self.dim, nlist, STORED[self.dtype], metric, False)
+        else:
+            index = faiss.IndexIVFFlat(quantizer, self.dim, nlist, metric)
+        index.cp.spherical = not euclidean  # or long centroids would draw everything to themselves
+        return index
+
+    def _floats(self, vectors: np.ndarray) -> np.ndarray:
+        """As faiss takes them; the angle is the inner product of vectors of length 1."""
+        vectors = np.ascontiguousarray(vectors, np.float32)
+        if self.metric == "angular":
+            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), TINY)
+        return vectors
