@@ -51,9 +51,9 @@ class Exact(Algorithm):
             index = faiss.IndexFlat(self.dim, self.space)
             index.add(block)
             slack = ROUNDING * (longest + np.linalg.norm(block, axis=1).max()) ** 2
-            wider = (
-                bound + slack if self.metric == "euclidean" else (1 if self.metric == "angular" else 0) - bound - slack
-            )
+            wider = bound + slack
+            if self.metric != "euclidean":  # faiss is told the least inner product
+                wider = (self.metric == "angular") - wider
             offsets, _, near = index.range_search(floats, float(wider))
             line = np.repeat(np.arange(len(queries)), np.diff(offsets.astype(np.int64)))
             within = self._distances(queries, line, near + start) < bound
@@ -64,7 +64,7 @@ class Exact(Algorithm):
         return offsets, found[np.lexsort((found, line))]
 
     def _nearest(self, queries: np.ndarray, block: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """faiss multiplies matrices only in large batches, unless told otherwise; its own training wants it otherwise."""
+        """faiss multiplies matrices only in large batches, unless told otherwise, for this call alone."""
         usual = faiss.cvar.distance_compute_blas_threshold
         faiss.cvar.distance_compute_blas_threshold = 20
         try:

@@ -38,8 +38,10 @@ class Hnswlib(Algorithm):
         return answers
 
     def _nearest(self, queries: np.ndarray, wanted: int) -> np.ndarray:
-        """Where the graph does not lead to so many rows, hnswlib raises: then each half of the batch, at last each query
-        with half as many rows, is tried by itself."""
+        """The nearest rows, -1 where the graph does not lead to so many.
+
+        hnswlib raises then: each half of the batch is tried by itself, at last each query with half as many rows.
+        """
         if not len(queries) or not wanted:
             return np.empty((len(queries), wanted), np.int64)
         try:
