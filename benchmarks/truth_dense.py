@@ -33,7 +33,8 @@ import numpy.typing as npt
 from ann_bench.arrays import ArrayRef
 from ann_bench.errors import AnnBenchError
 from ann_bench.truth import blas, dense, scan
-from ann_bench.truth.exact import exact, threads
+from ann_bench.truth.cores import threads
+from ann_bench.truth.exact import exact
 from ann_bench.truth.model import Problem
 
 K = 10

@@ -10,6 +10,9 @@ pairwise (numpy's `add.reduce`), always in the same order, so that equal rows ha
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,12 +20,14 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from ann_bench.datasets.dataset import Metric
-from ann_bench.truth.vectors import Block, rows_of
+from ann_bench.truth.cores import threads
+from ann_bench.truth.vectors import Block, DenseRows, rows_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-_CHUNK_VALUES = 1 << 17  # values of one chunk of pairs: a few arrays of this size stay in a core's cache
-_FLOAT32_INTEGERS = 1 << 24  # float32 holds every integer up to here
+_CHUNK_VALUES = 1 << 16  # values of one chunk of pairs: a few arrays of this size stay in a core's cache
+_SHARED_VALUES = 1 << 21  # fewer values are not worth a second thread
+_EXACT_TERMS = (1 << 24) // 255**2  # products of 8-bit values, or of their differences, that float32 sums exactly
 
 
 def pair_distances(
@@ -37,15 +42,56 @@ def pair_distances(
     if rows.size and (int(rows.min()) < -1 or int(rows.max()) >= base.shape[0]):
         raise IndexError(f"rows must lie between -1 and {base.shape[0] - 1}")
     left, right = rows_of(queries), rows_of(base)
-    integers = left.small_integers and right.small_integers
     result = np.full(rows.shape, np.inf)
+    if isinstance(left, DenseRows) and isinstance(right, DenseRows):
+        if (rows >= 0).any():
+            _share(_DensePairs(metric, left, right, rows, result).fill, len(rows), rows.size * right.dim)
+        return result
     chunk = chunk_pairs(right.values_per_row)
     found = np.flatnonzero(rows.ravel() >= 0)
     for start in range(0, len(found), chunk):
         pairs = found[start : start + chunk]
         numbers, row = pairs // rows.shape[1], rows.ravel()[pairs]
-        result.ravel()[pairs] = paired(metric, left.take(numbers), right.take(row), integers)
+        result.ravel()[pairs] = paired(metric, left.take(numbers), right.take(row), False)
     return result
+
+
+@dataclass(frozen=True)
+class _DensePairs:
+    """Distances of queries to the rows that `rows` (nq, m) names, to be written to `result`."""
+
+    metric: Metric
+    queries: DenseRows
+    base: DenseRows
+    rows: npt.NDArray[Any]
+    result: Floats
+
+    def fill(self, first: int, last: int) -> None:
+        """Fill in the queries from `first` to `last`, a few of them, or some of the rows of one, at a time."""
+        chunk = chunk_pairs(self.base.values_per_row)
+        width = min(chunk, self.rows.shape[1])
+        step = max(1, chunk // width)
+        integers = self.queries.small_integers and self.base.small_integers
+        for start in range(first, last, step):
+            some = slice(start, min(start + step, last))
+            queries = self.queries.take(some)[:, None]
+            for column in range(0, self.rows.shape[1], width):
+                rows = self.rows[some, column : column + width]
+                base = self.base.take(np.maximum(rows, 0).ravel()).reshape(*rows.shape, -1)
+                distances = paired(self.metric, queries, base, integers)
+                np.copyto(self.result[some, column : column + width], distances, where=rows >= 0)
+
+
+def _share(fill: Callable[[int, int], None], count: int, values: int) -> None:
+    """Call `fill(first, last)` for parts of `count`, in threads where there is enough to do."""
+    workers = threads() if values >= _SHARED_VALUES else 1
+    step = max(1, -(-count // workers))
+    parts = [(first, min(first + step, count)) for first in range(0, count, step)]
+    if len(parts) == 1:
+        fill(*parts[0])
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(fill, *zip(*parts, strict=True)))
 
 
 def chunk_pairs(values_per_row: float) -> int:
@@ -56,15 +102,18 @@ def chunk_pairs(values_per_row: float) -> int:
 def paired(metric: Metric, queries: Block, base: Block, integers: bool) -> Floats:
     """The distance of query `i` to base row `i`, for blocks of equal shape; float64 (rows,).
 
-    `integers` says that all values are 8-bit integers.
+    Dense blocks may also be (n, 1, d) and (n, m, d): each query to m rows of its own, float64 (n, m). `integers`
+    says that all values are 8-bit integers.
     """
     if isinstance(queries, csr_matrix) or isinstance(base, csr_matrix):
         return _paired_sparse(metric, queries.astype(np.float64), base.astype(np.float64))
     products = _exact_products if integers else _products
     if metric == "euclidean":
-        if not integers:
-            queries, base = queries.astype(np.float64), base.astype(np.float64)
-        difference = queries - base
+        if integers:
+            difference = queries - base
+        else:
+            difference = base.astype(np.float64)
+            np.subtract(queries.astype(np.float64), difference, out=difference)
         return products(difference, difference)
     if metric == "ip":
         return 0.0 - products(queries, base)
@@ -73,17 +122,15 @@ def paired(metric: Metric, queries: Block, base: Block, integers: bool) -> Float
 
 def _products(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Floats:
     terms = np.multiply(a, b, dtype=np.float64)
-    return np.asarray(np.add.reduce(terms, axis=1))
+    return np.asarray(np.add.reduce(terms, axis=-1))
 
 
 def _exact_products(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Floats:
     """Row by row inner products of float32 blocks of integers, summed in pieces that float32 holds exactly."""
-    largest = max(float(np.abs(a).max(initial=0)), float(np.abs(b).max(initial=0)), 1.0)
-    piece = max(1, int(_FLOAT32_INTEGERS / largest**2))
-    total = np.zeros(len(a))
-    for start in range(0, a.shape[1], piece):
-        part = slice(start, start + piece)
-        total += np.einsum("ij,ij->i", a[:, part], b[:, part])
+    total = np.zeros(np.broadcast_shapes(a.shape, b.shape)[:-1])
+    for start in range(0, a.shape[-1], _EXACT_TERMS):
+        part = slice(start, start + _EXACT_TERMS)
+        total += np.einsum("...j,...j->...", a[..., part], b[..., part])
     return total
 
 

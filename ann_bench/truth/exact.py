@@ -7,7 +7,6 @@ measured exactly. The answer is the same on every machine, whatever its BLAS.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -22,6 +21,7 @@ from ann_bench.errors import DataError, UsageError
 from ann_bench.progress import Progress, silent
 from ann_bench.truth import blas, dense, postings
 from ann_bench.truth.best import Best
+from ann_bench.truth.cores import threads
 from ann_bench.truth.groups import Group, Match, groups_of, matches
 from ann_bench.truth.model import Problem
 from ann_bench.truth.points import Points
@@ -34,7 +34,6 @@ _BLOCK_BYTES = 1 << 22  # vectors of one block of rows
 _FEWEST_ROWS = 64
 _QUERIES = 1 << 14  # queries of one block
 _SHARED = 32  # fewer queries than this are not shared among threads: each would gather the same rows
-_MOST_THREADS = 8
 MEMORY_BYTES = 448 << 20
 
 
@@ -78,12 +77,6 @@ def check(problem: Problem) -> None:
     for name, tags, vectors in pairs:
         if tags.shape[0] != vectors.shape[0]:
             raise DataError(f"the {name} has {vectors.shape[0]} vectors, its tags are for {tags.shape[0]}")
-
-
-def threads() -> int:
-    """How many threads search at once."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(allowed, _MOST_THREADS)
 
 
 def _matches(problem: Problem, points: Points, memory_bytes: int, scratch: Path | None) -> Iterator[Match]:
