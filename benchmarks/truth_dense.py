@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from ann_bench.arrays import ArrayRef
 from ann_bench.errors import AnnBenchError
-from ann_bench.truth import blas, dense, scan
+from ann_bench.truth import blas, dense, tiles
 from ann_bench.truth.cores import threads
 from ann_bench.truth.exact import exact
 from ann_bench.truth.model import Problem
@@ -97,11 +97,11 @@ def product(problem: Problem) -> None:
     """The products that `exact` needs, with its blocks and threads."""
     base, queries = problem.base.open(), np.array(problem.queries.open())
     step = -(-len(queries) // threads())
-    size = dense.block_rows(step, 1 << 16)
+    size = dense.block_rows(step, 1 << 16, False)
 
     def serve(first: int) -> None:
         part = queries[first : first + step]
-        tile = max(1, scan.SCORES // size)
+        tile = max(1, tiles.SCORES // size)
         out = np.empty((tile, size), dtype=np.float32)
         for start, place in itertools.product(range(0, len(base), size), range(0, len(part), tile)):
             rows, some = base[start : start + size], part[place : place + tile]

@@ -16,7 +16,11 @@ from ann_bench.truth.vectors import DenseRows, Index
 Ints = npt.NDArray[np.integer[Any]]
 
 FEWEST_QUERIES = 16  # for fewer, preparing the rows costs more than it saves
-_BLOCK_SCORES = 1 << 24  # scores of one block of rows: enough to make what is done once for a block cheap
+# Scores of one block of rows. The product of floats is fastest where a tile has as many queries as rows; bytes are
+# so fast that what is done once for a block counts more.
+_BLOCK_SCORES = 1 << 22
+_BLOCK_SCORES_OF_BYTES = 1 << 24
+_FEWEST_ROWS = 1 << 10
 
 
 class Dense:
@@ -46,6 +50,7 @@ class Dense:
             self._scan.cells(self._asking, block, points, [Cell(0, len(self._asking.numbers), 0, len(points))])
 
 
-def block_rows(queries: int, most: int) -> int:
+def block_rows(queries: int, most: int, values_of_bytes: bool) -> int:
     """How many rows a block should have for so many queries, at most `most`."""
-    return min(most, max(1 << 10, _BLOCK_SCORES // queries))
+    scores = _BLOCK_SCORES_OF_BYTES if values_of_bytes else _BLOCK_SCORES
+    return min(most, max(_FEWEST_ROWS, scores // queries))

@@ -27,7 +27,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 _CHUNK_VALUES = 1 << 16  # values of one chunk of pairs: a few arrays of this size stay in a core's cache
 _SHARED_VALUES = 1 << 21  # fewer values are not worth a second thread
-_EXACT_TERMS = (1 << 24) // 383**2  # products of differences of 8-bit values (at most 255 + 128) that float32 sums exactly
+_EXACT_TERMS = (1 << 24) // 383**2  # terms that float32 sums exactly: differences of bytes reach 255 + 128
 
 
 def pair_distances(

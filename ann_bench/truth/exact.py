@@ -137,7 +137,9 @@ class _Work:
         return search
 
     def _step(self, queries: int) -> int:
-        return dense.block_rows(queries, self.block_rows) if self._many(queries) else self.block_rows
+        if not self._many(queries):
+            return self.block_rows
+        return dense.block_rows(queries, self.block_rows, self._base.small_integers)
 
     def _many(self, queries: int) -> bool:
         return isinstance(self._base, DenseRows) and queries >= dense.FEWEST_QUERIES

@@ -21,6 +21,8 @@ from ann_bench.truth.score import Scorer
 Ints = npt.NDArray[np.integer[Any]]
 Numbers = npt.NDArray[Any]
 
+SCORES = 1 << 20  # scores of one tile: 4 MiB, which a shared cache holds
+_WORD = 64  # scores looked at together
 _MOST_CANDIDATES = 1 << 18  # candidates held before they are measured
 
 
@@ -91,7 +93,7 @@ class Tiles:
         """Search a block; `points` ascend and come after all that the queries were offered before."""
         running = self._best.kth(self._asking.numbers)
         limits, fresh = block.limits(running), np.isinf(running)
-        step = max(1, scan.SCORES // block.count)
+        step = max(1, SCORES // block.count)
         parts: list[tuple[Ints, Ints, Numbers]] = []
         for first in range(0, len(running), step):
             tile = slice(first, min(first + step, len(running)))
@@ -122,7 +124,7 @@ class Tiles:
         """Where the candidates of a tile lie in it, and their scores."""
         size = (tile.stop - tile.start) * block.count
         if size > len(self._scores):
-            self._scores, self._mask = np.empty(size, dtype=np.float32), np.empty(-(-size // 8) * 8, dtype=bool)
+            self._scores, self._mask = np.empty(size, dtype=np.float32), np.empty(size + _WORD, dtype=bool)
         flat = self._scores.view(block.dtype)[:size]
         scores = flat.reshape(-1, block.count)
         block.write(tile, scores)
@@ -134,11 +136,11 @@ class Tiles:
         return places, flat[places]
 
     def _below(self, scores: Numbers, limits: Numbers) -> Ints:
-        """Where the scores lie that are below the limit of their query; read eight at a time, as most are not."""
+        """Where the scores lie that are below the limit of their query; looked for 64 at a time: most are not."""
         size = scores.size
-        mask = self._mask[: -(-size // 8) * 8]
+        mask = self._mask[: -(-size // _WORD) * _WORD]
         mask[size:] = False
         np.less(scores, limits[:, None], out=mask[:size].reshape(scores.shape))
-        words = np.flatnonzero(mask.view(np.uint64))
-        inside = np.flatnonzero(mask.reshape(-1, 8)[words])
-        return np.asarray(words[inside >> 3] * 8 + (inside & 7))
+        words = np.flatnonzero(np.packbits(mask).view(np.uint64))
+        inside = np.flatnonzero(mask.reshape(-1, _WORD)[words])
+        return np.asarray(words[inside // _WORD] * _WORD + inside % _WORD)

@@ -90,3 +90,25 @@ def test_a_row_outside_the_base_is_an_error(row):
     base = np.zeros((4, 3), dtype=np.uint8)
     with pytest.raises(IndexError, match="between -1 and 3"):
         pair_distances("ip", base, base, np.full((4, 1), row))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "ip", "angular"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "int8", "float64"])
+@pytest.mark.parametrize("chunk", [1, 900, 1 << 16])
+def test_threads_and_chunks_change_no_bit(monkeypatch, metric, dtype, chunk):
+    """Rows of -1 among others, one row for a query or more than a chunk holds, more threads than queries."""
+    monkeypatch.setattr(module, "_CHUNK_VALUES", chunk)
+    monkeypatch.setattr(module, "_SHARED_VALUES", 1)
+    monkeypatch.setattr(module, "threads", lambda: 3)
+    rng = np.random.default_rng(4)
+    base, queries = (rng.normal(0, 40, (n, 37)).clip(0, 120).astype(dtype) for n in (50, 23))
+    integers = dtype.endswith("int8")
+    for count, width in ((23, 40), (23, 1), (1, 40), (23, 0), (2, 3)):
+        rows = rng.integers(-1, 50, (count, width))
+        found = pair_distances(metric, queries[:count], base, rows)
+        wanted = np.full(rows.shape, np.inf)
+        for number, place in zip(*np.nonzero(rows >= 0), strict=True):
+            pair = queries[number : number + 1].astype(np.float64), base[rows[number, place]][None].astype(np.float64)
+            wanted[number, place] = module.paired(metric, *pair, integers)[0]
+        np.testing.assert_array_equal(found, wanted)
+    assert (pair_distances(metric, queries, base[:0], np.full((23, 4), -1)) == np.inf).all()

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from ann_bench.errors import DataError, StorageError, UsageError
+from ann_bench.truth import dense, groups, postings, scan, tiles
 from ann_bench.truth import exact as module
-from ann_bench.truth import groups, postings, scan
 from ann_bench.truth.exact import exact
 from ann_bench.truth.model import Live, Problem
 from tests.truth.helpers import naive, save, save_any, save_bags
@@ -92,6 +92,9 @@ def tiny_blocks(monkeypatch):
     monkeypatch.setattr(module, "_QUERIES", 3)
     monkeypatch.setattr(module, "_SHARED", 2)
     monkeypatch.setattr(scan, "SCORES", 17)
+    monkeypatch.setattr(tiles, "SCORES", 17)
+    monkeypatch.setattr(tiles, "_MOST_CANDIDATES", 3)
+    monkeypatch.setattr(dense, "FEWEST_QUERIES", 2)
     monkeypatch.setattr(scan, "CROWD", 0)
     monkeypatch.setattr(groups, "_LOOKUPS", 9)
     monkeypatch.setattr(postings, "_BLOCK_ENTRIES", 7)
