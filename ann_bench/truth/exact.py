@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ann_bench.arrays import CsrRef
 from ann_bench.errors import DataError, UsageError
 from ann_bench.progress import Progress, silent
-from ann_bench.truth import blas, dense, postings
+from ann_bench.truth import blas, dense, inverted, postings
 from ann_bench.truth.best import Best
 from ann_bench.truth.cores import threads
 from ann_bench.truth.groups import Group, Match, groups_of, matches
@@ -53,6 +53,9 @@ def exact(
     base, queries = rows_of(problem.base.open()), rows_of(problem.queries.open())
     points = Points(base.count, problem.live)
     best = Best(queries.count, problem.k)
+    if inverted.serves(problem):
+        inverted.search(problem, points, best, inverted.Crew(threads(), progress))
+        return points.ids(best.points), best.distances
     work = _Work(problem, base, queries, points, best)
     jobs = _Jobs(_matches(problem, points, memory_bytes, scratch), work, queries.count, progress)
     with blas.one_thread():
