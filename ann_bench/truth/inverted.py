@@ -155,10 +155,13 @@ class _Spans:
                 build = partial(sparse_kernels.index_block, span, self._slot_of)
                 if all(list(pool.map(build, range(len(edges) - 1)))):
                     break
-            else:
-                raise DataError(f"the base has column numbers outside 0 to {self._base.shape[1] - 1}")
+                self._check(span.indices)
             yield first, span
             first = last
+
+    def _check(self, columns: Array) -> None:
+        if int(columns.min()) < 0 or int(columns.max()) >= self._base.shape[1]:
+            raise DataError(f"the base has column numbers outside 0 to {self._base.shape[1] - 1}")
 
     def _edges(self, first: int) -> Array:
         """The first points of the blocks of a span, and where the last one ends."""
@@ -201,6 +204,6 @@ class _Spans:
 
 def _plain(values: Array, dtype: npt.DTypeLike) -> Array:
     """The same values, of one layout whatever file they come from: each other one would be compiled anew."""
-    plain = np.require(values, dtype=dtype, requirements=["C", "A"]).view()
+    plain: Array = np.require(values, dtype=dtype, requirements=["C", "A"]).view()
     plain.flags.writeable = False
     return plain

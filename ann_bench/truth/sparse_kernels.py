@@ -71,10 +71,8 @@ def index_block(span: Span, slot_of: Array, block: int) -> bool:
                 starts[slot] = to + 1
                 span.rows[to] = row - first
                 span.weights[to] = value
-                if value > highest[slot]:
-                    highest[slot] = value
-                if value < lowest[slot]:
-                    lowest[slot] = value
+                highest[slot] = max(highest[slot], value)
+                lowest[slot] = min(lowest[slot], value)
         length = math.sqrt(square)
         span.lengths[row] = length * (1 + 2 * _UNIT)
         if not length <= longest:  # not a number: stays
@@ -117,11 +115,11 @@ def _kth_largest(sums: Array, count: int, level: Array, unused: Array) -> float:
     for row in range(count):
         if -sums[row] < level[0]:
             _sink(level, unused, -np.float64(sums[row]), 0)
-    return -level[0]
+    return float(-level[0])
 
 
 @_compiled
-def _below(value: float) -> np.float32:
+def _below(value: float) -> Any:
     """A float32 that lies below this value."""
     return np.float32(value - abs(value) * (4 * _UNIT) - 2.0**-140)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
@@ -18,7 +17,8 @@ class Span(NamedTuple):
     indptr (rows + 1) int64, indices and values: the rows as they are. edges (blocks + 1) int64: the first row of
     each block. A slot is a column that some query uses; starts (blocks, slots + 1) int32: where the postings of a
     slot lie in `rows` (from the start of the block, uint16) and `weights` (float32). highest, lowest (blocks, slots)
-    float32: the largest weight of a slot, or 0, and the least, or 0. lengths (rows,) float32; longest (blocks,) float64.
+    float32: the largest weight of a slot, or 0, and the least, or 0. lengths (rows,) float32, rounded
+    up; longest (blocks,) float64.
     """
 
     indptr: Array

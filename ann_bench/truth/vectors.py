@@ -66,8 +66,8 @@ class SparseRows:
     def take(self, rows: Index) -> Block:
         """These rows as a new CSR matrix."""
         indptr, where = csr_rows(self._matrix.indptr, rows)
-        data, indices = self._matrix.data[where], self._matrix.indices[where]
-        wide = data.astype(np.float64)
+        # Both are copies: what is made canonical below must not be the matrix itself, which may be read-only.
+        wide, indices = self._matrix.data[where].astype(np.float64), np.array(self._matrix.indices[where])
         block = csr_matrix((wide, indices, indptr), shape=(len(indptr) - 1, self.dim))
         block.sum_duplicates()
         narrow = block.data.astype(self._block_dtype)
