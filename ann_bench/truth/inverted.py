@@ -52,6 +52,7 @@ def serves(problem: Problem) -> bool:
         problem.metric == "ip"
         and isinstance(problem.base, CsrRef)
         and problem.query_tags is None
+        and problem.radius is None
         and problem.base.shape[1] <= _MOST_DIMENSIONS
         and problem.base.shape[0] * problem.queries.shape[0] >= FEWEST_PAIRS
     )

@@ -253,8 +253,9 @@ def _collect(
         for row in range(strip, last):
             if safe and not sums[row] + min(most, along * lengths[row]) > limit:
                 continue
-            # A sum that nothing was added to is a distance of exactly 0: it cannot beat an earlier row of 0.
-            if rest == 0 and bits[row] == _UNTOUCHED and distances[0] <= 0:
+            # Nothing was added to the sum, nor left out (the k-th score must be above 0 for that): the distance is
+            # exactly 0, and loses to an earlier row of 0.
+            if distances[0] == 0 and bits[row] == _UNTOUCHED:
                 continue
             if measured == 0:
                 for place in range(begin, end):
