@@ -25,6 +25,7 @@ from ann_bench.results.store import Damaged, Store
 def command(results: Path, track: str | None, dataset: str | None, output: Path, formats: str, as_json: bool) -> None:
     """Draw recall against queries per second, one picture for each track and data set.
 
+    A stream is drawn step by step instead: recall, time of searches and changes, live points and memory.
     Only results that are ok and were measured under the same conditions share a picture. Result files are only
     read; damaged ones are named and left out, and the exit code is 1.
 

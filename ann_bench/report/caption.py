@@ -19,10 +19,14 @@ def title(picture: Picture) -> str:
     return f"{first.dataset}, {first.track} track"
 
 
-def caption(picture: Picture) -> str:
-    """Data, machine, limits, how it was measured and when, how to read it, what looks odd, what is left out."""
+def caption(picture: Picture, reading: str = "") -> str:
+    """Data, machine, limits, how it was measured and when, how to read it, what looks odd, what is left out.
+
+    `reading` is how to read a picture of another kind than recall against speed.
+    """
     first = max(picture.points, key=lambda one: str(one.provenance.get("date", "")))
-    sentences = [_data(first), _conditions(first), _method(picture.points), _noted(picture.points), _left_out(picture)]
+    method = f"{reading}{_when(picture.points)}" if reading else _method(picture.points)
+    sentences = [_data(first), _conditions(first), method, _noted(picture.points), _left_out(picture)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -50,10 +54,15 @@ def _method(points: Iterable[Figures]) -> str:
     runs = _range({one.runs for one in points}, "run")
     builds = {int(one.identity.fields.get("builds", 1)) for one in points}
     built = "" if builds == {1} else f" of each of {_range(builds, 'build')}"
-    dates = sorted({str(one.provenance["date"])[:10] for one in points if one.provenance.get("date")})
-    when = f" Measured {' to '.join(sorted({dates[0], dates[-1]}))}." if dates else ""
     how = "median" if max(one.runs for one in points) > 1 else "value"
-    return f"Queries per second: {how} of {runs}{built}; whiskers: 95 % intervals; up and right is better.{when}"
+    return (
+        f"Queries per second: {how} of {runs}{built}; whiskers: 95 % intervals; up and right is better.{_when(points)}"
+    )
+
+
+def _when(points: Iterable[Figures]) -> str:
+    dates = sorted({str(one.provenance["date"])[:10] for one in points if one.provenance.get("date")})
+    return f" Measured {' to '.join(sorted({dates[0], dates[-1]}))}." if dates else ""
 
 
 def _noted(points: Iterable[Figures]) -> str:

@@ -1,10 +1,12 @@
-"""Recall against queries per second, with the Pareto line of each algorithm: a picture fit for a paper."""
+"""Recall against queries per second, with the Pareto line of each algorithm: a picture fit for a paper.
+
+A workload that changes its index is drawn step by step instead (`stream_plot`).
+"""
 
 from __future__ import annotations
 
 import io
 import math
-import textwrap
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,14 +15,15 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.textpath import TextPath
 
 from ann_bench.errors import unknown
-from ann_bench.report.axes import scale_rate, scale_recall, spread
+from ann_bench.report.axes import scale_rate, scale_recall
+from ann_bench.report.canvas import DPI, SMALL, TEXT, WIDTH, head_and_foot, labels, plain_frame, width, wrapped
 from ann_bench.report.caption import caption, title
 from ann_bench.report.palette import Style, styles
 from ann_bench.report.pareto import Picture, front, pictures
 from ann_bench.report.ranking import least_recall
+from ann_bench.report.stream_plot import draw_stream
 from ann_bench.results.atomic import write_atomically
 from ann_bench.results.figures import Figures, figures
 from ann_bench.results.model import Bundle
@@ -32,10 +35,7 @@ FORMATS = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
 }
 
-_WIDTH, _HEIGHT, _DPI = 7.2, 4.8, 200  # inches; the width of a page of text
-_TEXT, _SMALL = 9.0, 7.0  # points
-_CAPTION_COLUMNS = 145
-_LONGEST_NAME = 30
+_HEIGHT = 4.8  # inches
 
 
 def plot(bundles: Iterable[Bundle], output: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
@@ -59,14 +59,15 @@ def plot(bundles: Iterable[Bundle], output: Path, formats: Sequence[str] = ("png
 
 def draw(picture: Picture) -> Figure:
     """The picture as a matplotlib figure of its own; nothing global changes."""
-    figure = Figure(figsize=(_WIDTH, _HEIGHT), dpi=_DPI)
+    figure = Figure(figsize=(WIDTH, _HEIGHT), dpi=DPI)
     FigureCanvasAgg(figure)
     algorithms = picture.algorithms
     look = styles(algorithms)
     axes = _frame(figure, picture)
     for name, points in algorithms.items():
         _algorithm(axes, points, look[name])
-    _labels(axes, {name: front(points)[-1] for name, points in algorithms.items()}, look)
+    ends = {name: front(points)[-1] for name, points in algorithms.items()}
+    labels(axes, {name: (end.recall, end.qps) for name, end in ends.items()}, look)
     return figure
 
 
@@ -75,7 +76,7 @@ def _render(picture: Picture, formats: Sequence[str]) -> dict[str, bytes]:
     with warnings.catch_warnings():
         # a name in a script that the font lacks is drawn as boxes; no reason to say so a hundred times
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
-        drawing = draw(picture)
+        drawing = draw_stream(picture) if picture.points[0].changes else draw(picture)
         return {form: _bytes(drawing, form) for form in formats}
 
 
@@ -88,26 +89,19 @@ def _bytes(figure: Figure, form: str) -> bytes:
 
 def _frame(figure: Figure, picture: Picture) -> Axes:
     """Empty axes with room for the labels at the right and for the caption below."""
-    lines = textwrap.wrap(caption(picture), width=_CAPTION_COLUMNS, break_on_hyphens=False)
+    lines = wrapped(caption(picture))
     points, bound = picture.points, least_recall(picture.points[0].track)
     rates = [rate for one in points for rate in (one.qps, one.qps_low, one.qps_high) if rate > 0]
-    numbers, names = 0.065 * len(f"{max(rates):,.0f}"), max(_width(name) for name in picture.algorithms)
-    left, right = (0.4 + numbers) / _WIDTH, 1 - (0.42 + names) / _WIDTH
+    numbers, names = 0.065 * len(f"{max(rates):,.0f}"), max(width(name) for name in picture.algorithms)
+    left, right = (0.4 + numbers) / WIDTH, 1 - (0.42 + names) / WIDTH
     bottom, top = (0.60 + 0.135 * len(lines)) / _HEIGHT, 1 - 0.52 / _HEIGHT
     axes = figure.add_axes((left, bottom, right - left, top - bottom))
     scale_recall(axes, min(_low(one.recall_low, one.recall) for one in points), bound)
     scale_rate(axes, min(rates), max(rates))
-    head = {"fontsize": _TEXT + 2, "weight": "bold", "va": "center", "parse_math": False}
-    figure.text(0.02, 1 - 0.22 / _HEIGHT, title(picture), head)
-    foot = {"fontsize": _SMALL - 0.5, "va": "bottom", "color": "#444444", "linespacing": 1.3, "parse_math": False}
-    figure.text(0.02, 0.08 / _HEIGHT, "\n".join(lines), foot)
-    axes.set_xlabel(f"recall@{points[0].k}", fontsize=_TEXT)
-    axes.set_ylabel("queries per second", fontsize=_TEXT)
-    axes.tick_params(labelsize=_SMALL + 1)
-    axes.grid(which="major", color="#DDDDDD", linewidth=0.6)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    head_and_foot(figure, title(picture), lines)
+    axes.set_xlabel(f"recall@{points[0].k}", fontsize=TEXT)
+    axes.set_ylabel("queries per second", fontsize=TEXT)
+    plain_frame(axes)
     if bound is not None:
         _bound(axes, bound)
     return axes
@@ -118,7 +112,7 @@ def _bound(axes: Axes, bound: float) -> None:
     axes.axvline(bound, color="#666666", linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     axes.annotate(
         f"recall {bound:g}", (bound, 1), xycoords=("data", "axes fraction"), xytext=(0, 2), textcoords="offset points",
-        ha="center", va="bottom", fontsize=_SMALL, color="#666666",
+        ha="center", va="bottom", fontsize=SMALL, color="#666666",
     )  # fmt: skip
 
 
@@ -144,40 +138,6 @@ def _algorithm(axes: Axes, points: Sequence[Figures], style: Style) -> None:
             color=style.colour, markersize=style.size, markeredgecolor="white", markeredgewidth=0.5, alpha=alpha,
             zorder=z, clip_on=False,
         )  # fmt: skip
-
-
-def _labels(axes: Axes, ends: dict[str, Figures], look: dict[str, Style]) -> None:
-    """The name of each algorithm at the right, as high as the end of its line, tied to it where it had to move."""
-    into = axes.transData + axes.transAxes.inverted()
-    starts = {name: into.transform((end.recall, end.qps)) for name, end in ends.items()}
-    height = axes.get_position().height * _HEIGHT * 72
-    size = min(_TEXT, 0.8 * height / len(ends))
-    places = spread([float(y) for _, y in starts.values()], 1.35 * size / height, 0.0, 1.0)
-    for (name, (x, y)), place in zip(starts.items(), places, strict=True):
-        style = look[name]
-        axes.plot(
-            [x, 1.012, 1.03], [y, place, place], transform=axes.transAxes, color=style.colour, linewidth=0.7,
-            linestyle=(0, (1, 1.6)), alpha=0.9, clip_on=False, zorder=1.5,
-        )  # fmt: skip
-        axes.plot(
-            [1.04], [place], transform=axes.transAxes, color=style.colour, marker=style.marker, markersize=style.size,
-            markeredgecolor="white", markeredgewidth=0.5, clip_on=False,
-        )  # fmt: skip
-        axes.annotate(
-            _shown(name), (1.04, place), xycoords="axes fraction", xytext=(6, 0), textcoords="offset points",
-            va="center_baseline", fontsize=size, color=style.colour, parse_math=False, gid="label",
-            annotation_clip=False,
-        )  # fmt: skip
-
-
-def _shown(name: str) -> str:
-    name = " ".join(name.split())
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
-
-
-def _width(name: str) -> float:
-    """How many inches a label takes."""
-    return float(TextPath((0, 0), _shown(name).replace("$", r"\$"), size=_TEXT).get_extents().width) / 72
 
 
 def _low(low: float, value: float) -> float:

@@ -55,3 +55,33 @@ def one() -> list[Bundle]:
 
 def single() -> list[Bundle]:
     return sweep("exact", [(1.0, 183)])
+
+
+def runbook(steps: int = 240) -> list[dict[str, object]]:
+    """Operations as an identity has them: inserts, each with a search, later with a delete or a replace too."""
+    workload: list[dict[str, object]] = []
+    place = 0
+    while len(workload) < steps:
+        ids = [1000 * place, 1000 * (place + 1)]
+        workload.append({"op": "insert", "ids": ids, "rows": ids})
+        if place >= 30:
+            gone = [1000 * (place - 30), 1000 * (place - 30) + 700]
+            workload.append({"op": "delete", "ids": gone})
+        if place % 3 == 0:
+            workload.append({"op": "replace", "ids": ids, "rows": ids})
+        workload.append({"op": "search", "queries": 100, "k": 10})
+        place += 1
+    return workload
+
+
+def streams(steps: int = 240) -> list[Bundle]:
+    """Entries that age differently: one loses recall, one is exact, one grows; the first has two query configs."""
+    workload = runbook(steps)
+    return [
+        made.stream(0.95, workload, algorithm="faiss-ivf", query={"nprobe": 16}, decline=0.2, seed=1),
+        made.stream(0.80, workload, algorithm="faiss-ivf", query={"nprobe": 4}, decline=0.2, speed=3, seed=2),
+        made.stream(0.97, workload, algorithm="hnswlib", decline=0.1, speed=2, inserts=3_000, memory=3e6, seed=3),
+        made.stream(0.955, workload, algorithm="diskann", decline=0.02, inserts=8_000, memory=1.4e6, seed=4),
+        made.stream(1.0, workload, algorithm="exact", speed=0.05, inserts=2e6, memory=0.5e6, seed=5),
+        made.stream(0.5, workload, algorithm="broken", status=Status.TIMEOUT, seed=6),
+    ]

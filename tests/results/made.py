@@ -116,3 +116,49 @@ def failed(
 ) -> Bundle:
     """A measurement that never began."""
     return Bundle(identity=identity(**fields), outcome=Outcome(status, detail), provenance=provenance())
+
+
+def stream(
+    recall: float,
+    workload: list[dict[str, Any]],
+    *,
+    decline: float = 0.0,
+    speed: float = 1.0,
+    inserts: float = 50_000.0,
+    memory: float = 1e6,
+    seed: int = 0,
+    status: Status = Status.OK,
+    **fields: Any,
+) -> Bundle:
+    """A stream that was measured once: recall goes down by `decline`; `inserts` a second, `memory` bytes for 1,000."""
+    rng = np.random.default_rng(seed)
+    searches = [place for place, operation in enumerate(workload) if operation["op"] == "search"]
+    count = len(searches)
+    queries = [int(workload[place]["queries"]) for place in searches]
+    steps, live, now = [Step(0, -1, "create", 0.3, 0.3, -1, 0.0, 2**26)], 0, 0.4
+    for place, operation in enumerate(workload):
+        kind = operation["op"]
+        points = operation["queries"] if kind == "search" else operation["ids"][1] - operation["ids"][0]
+        live += {"insert": points, "delete": -points}.get(kind, 0)
+        rate = {"insert": inserts, "delete": 40 * inserts, "replace": inserts / 2, "search": 1e9 * speed / (live + 1e5)}
+        took = points / rate[kind] * float(rng.lognormal(0, 0.05))
+        steps.append(Step(0, place, kind, took, took, 0, now, int(2**26 + memory * live / 1000), points))
+        now += took * 1.1 + 0.001
+    scores = tuple(
+        score(rng.binomial(10, max(0.0, recall - decline * number / max(count, 1)), size), np.full(size, 10))
+        for number, size in enumerate(queries)
+    )
+    name = identity(**{"track": "streaming", "builds": 1, "runs": 1, "workload": workload, **fields})
+    return Bundle(
+        identity=name,
+        outcome=Outcome(status, "" if status is Status.OK else f"why it is {status.value}"),
+        provenance=provenance(),
+        counts=tuple(queries),
+        seconds=np.array([[[step.seconds for step in steps if step.kind == "search"]]]).reshape(1, 1, count),
+        answer_of=np.arange(count, dtype=np.int32).reshape(1, 1, count),
+        answers=tuple(np.zeros((size, 10), np.int32) for size in queries),
+        scores=scores,
+        steps=tuple(steps),
+        usage=Usage(peak_memory_bytes=max(step.memory_bytes for step in steps)),
+        truths=tuple(f"{number:032d}" for number in range(count)),
+    )
