@@ -17,7 +17,7 @@ Columns = dict[str, Callable[[Figures], str | Text]]
 def columns(figures: Iterable[Figures], k: int, *, wide: bool) -> Columns:
     """Of streams also the worst search, the changes and the whole time; in short where the table is not `wide`."""
     if any(one.changes for one in figures):
-        return {
+        found: Columns = {
             f"recall@{k}": lambda one: show.recall(one.recall),
             "least": lambda one: show.recall(one.least_recall),
             "QPS": lambda one: _plain(one.qps),
@@ -26,6 +26,7 @@ def columns(figures: Iterable[Figures], k: int, *, wide: bool) -> Columns:
             "total s": lambda one: show.seconds(one.total_seconds),
             "memory": lambda one: show.size(one.peak_memory_bytes),
         }
+        return {head: one for head, one in found.items() if wide or head != "deletes/s"}
     return {
         f"recall@{k}": lambda one: show.recall(one.recall),
         "QPS, 95 %": lambda one: Text((show.rate if wide else show.short_rate)(one.qps, one.qps_low, one.qps_high)),

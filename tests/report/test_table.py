@@ -116,3 +116,38 @@ def test_numbers() -> None:
     assert show.short_rate(12345.6, 11900.0, 12800.0) == "12,300 ±500"
     assert show.config('{"a":1,"b":{"c":true}}') == 'a=1 b={"c":true}'
     assert show.query_text({}) == "-"
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_a_stream_has_columns_of_its_own(width: int) -> None:
+    bundles = scenes.streams(240)
+    lines = printed(bundles, width, BEST_RECALL)
+    assert all(cell_len(line) <= width for line in lines)
+    deletes = ["deletes/s"] if width >= 100 else []
+    assert lines[0].split()[-8 - len(deletes) + 1 :] == [
+        "recall@10", "least", "QPS", "inserts/s", *deletes, "total", "s", "memory",
+    ]  # fmt: skip
+    exact = figures(bundles[4])
+    (row, best) = (line.split() for line in lines if line.startswith("exact"))
+    assert row.count("1.0000") == 2  # its mean and its least
+    assert show.seconds(exact.total_seconds) in row
+    assert "95 %" not in "\n".join(lines)
+    assert "Best mean recall" in "\n".join(lines)
+    at = next(i for i, line in enumerate(lines) if "Best mean recall" in line)
+    assert [line.split()[0] for line in lines[at + 3 :]] == ["exact", "diskann", "hnswlib", "faiss-ivf", "broken"]
+    assert "not measured" not in best
+    assert "nprobe=16" in lines[at + 6]
+
+
+def test_the_best_is_chosen_by_the_score() -> None:
+    bundles = [made.bundle(0.95, 500, query={"a": 1}), made.bundle(0.99, 50, query={"a": 2}), made.bundle(0.5, 9000)]
+    rows = [figures(bundle) for bundle in bundles]
+
+    def best(score: Score) -> str | None:
+        one = best_per_algorithm(rows, score)["faiss-ivf"]
+        return None if one is None else one.query
+
+    assert best(Score("recall")) == '{"a":2}'
+    assert best(Score("qps", 0.9)) == '{"a":1}'
+    assert best(Score("qps")) == '{"nprobe":4}'
+    assert best(Score("qps", 0.999)) is None
