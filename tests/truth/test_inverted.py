@@ -189,7 +189,8 @@ def test_the_shipped_answers(tmp_path, forced):
 
 def test_small_work_loads_no_kernels():
     code = (
-        "import sys, numpy, ann_bench, ann_bench.truth.store as s; from scipy.sparse import csr_matrix as c;"
+        "import sys, numpy, ann_bench.truth.store, ann_bench.truth.exact as s;"
+        "from scipy.sparse import csr_matrix as c;"
         "from ann_bench.arrays import held_csr as h; from ann_bench.truth.model import Problem as P;"
         "e = h(c(numpy.eye(4, dtype='float32'))); s.exact(P('ip', 2, e, e)); assert 'numba' not in sys.modules"
     )
