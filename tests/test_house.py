@@ -14,7 +14,7 @@ PACKAGE = ROOT / "ann_bench"
 #: Each room, and the rooms that it may import. Files at the top of the package are open to all.
 ROOMS = {
     "cli": {"report", "judge", "tracks", "sandbox", "truth", "results", "datasets", "entries", "engine"},
-    "report": {"results", "tracks"},
+    "report": {"results", "tracks", "truth"},
     "judge": {"tracks", "sandbox", "truth", "results", "datasets", "entries"},
     "tracks": {"datasets"},
     "truth": {"datasets"},

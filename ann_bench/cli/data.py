@@ -1,23 +1,29 @@
-"""`ann-bench data`: which data sets there are, and getting them."""
+"""`ann-bench data`: which data sets there are, getting them, and looking at them."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import click
 
 from ann_bench.cli._options import messages
 from ann_bench.cli._progress import bars
 
+WIDE = {"max_content_width": 100}
 
-@click.group("data", short_help="List data sets, and get them ready.", context_settings={"max_content_width": 100})
+
+@click.group(
+    "data", short_help="List data sets, get them ready, look at them.", context_settings={"max_content_width": 100}
+)
 def command() -> None:
-    """List data sets, and get them ready: downloaded or made, checked, and hashed.
+    """List data sets, get them ready (downloaded or made, checked, and hashed), and look at them.
 
     \b
     Examples:
       ann-bench data list
       ann-bench data prepare yfcc-like-100k
+      ann-bench data describe debian-20k --track ood
     """
 
 
@@ -86,4 +92,43 @@ def prepare_(dataset: str, track: str | None, queries: str, as_json: bool) -> in
     tags = f", {row['tags']:,} tags" if data.tags else ""
     shape = f"{data.rows:,} x {data.dim} {data.dtype}, {data.metric}{tags}"
     click.echo(f"{data.name}: {shape}; {data.queries.count:,} queries: ready")
+    return 0
+
+
+@command.command("describe", epilog="\b\nExample:\n  ann-bench data describe debian-20k --track filtered")
+@click.argument("dataset", metavar="NAME|FILE")
+@click.option("--track", metavar="NAME", help="The track to look for, where the name serves several.")
+@click.option("--queries", default="public", show_default=True, metavar="NAME", help="The query set.")
+@click.option(
+    "--picture", type=click.Path(path_type=Path), help="Where to draw it (.png, .svg, .pdf). Default: plots/."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def describe(dataset: str, track: str | None, queries: str, picture: Path | None, as_json: bool) -> int:
+    """What of a data set matters for search, in figures and a picture.
+
+    Size, lengths, nonzeros; how often tags occur and which share of the rows passes each filter; intrinsic dimension,
+    contrast, and how far the queries lie from the base.
+    """
+    from ann_bench.datasets.cache import cache_root
+    from ann_bench.datasets.prepare import prepare
+    from ann_bench.datasets.registry import find_manifest
+    from ann_bench.errors import UsageError
+    from ann_bench.report.description import description
+    from ann_bench.report.profile import draw_profile
+    from ann_bench.truth.profile import profile
+
+    if picture is not None and picture.suffix not in (".png", ".svg", ".pdf"):
+        raise UsageError(f"--picture {picture}: the name must end in .png, .svg or .pdf")
+    with bars(messages()) as progress:
+        data = prepare(find_manifest(dataset, track), queries, progress)
+        found = profile(data, progress, cache_root() / "truth")
+    path = picture or Path("plots") / "-".join(["data", data.name, *([track] if track else [])])
+    path = path if path.suffix in (".png", ".svg", ".pdf") else path.with_name(f"{path.name}.png")
+    draw_profile(found, path)
+    if as_json:
+        click.echo(json.dumps({**found.to_json(), "picture": str(path)}, indent=2))
+        return 0
+    for line in description(found):
+        click.echo(line)
+    click.echo(f"picture: {path}")
     return 0
