@@ -129,7 +129,7 @@ class Fetcher:
         arguments = maker.arguments(make)
         target = self._target_of(make, part)
         if not target.exists():
-            order = Order(part, arguments, lambda other: self._made(make, other), self.progress)
+            order = Order(part, arguments, lambda other: self._made(make, other), self.progress, self.manifest.name)
             with lock(target):
                 if not target.exists():
                     check_space(self.folder, maker.size(part, arguments), f"to make {part} of {self.manifest.name}")

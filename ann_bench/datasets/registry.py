@@ -59,7 +59,7 @@ def list_manifests() -> tuple[Known, ...]:
     manifests = [load_manifest(path) for path in _files()]
     _refuse_overlap(manifests)
     known = [Known(m.name, m.tracks, str(m.origin), m.description, m.refused) for m in manifests]
-    known += [Known(m.pattern, m.tracks, f"made here by {m.name}", m.description) for m in makers()]
+    known += [Known(m.pattern, m.tracks, f"made here by {m.name}", m.description) for m in makers() if m.tracks]
     return tuple(sorted(known, key=lambda item: (item.name, item.tracks)))
 
 
@@ -96,7 +96,7 @@ def _mentions(path: Path, name: str) -> bool:
 
 
 def _names() -> list[str]:
-    names = [maker.pattern for maker in makers()]
+    names = [maker.pattern for maker in makers() if maker.tracks]
     for path in _files():
         try:
             names.append(load_manifest(path).name)

@@ -23,7 +23,10 @@ _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 
 @dataclass(frozen=True)
 class Part:
-    """Which array of a data set: `group` is `base` or a query set's name, `kind` is `vectors`, `tags` or `truth`."""
+    """Which file of a data set: `group` is `base` or a query set's name, `kind` is `vectors`, `tags` or `truth`.
+
+    The runbook has the group `runbook` and the kind `file`.
+    """
 
     group: str
     kind: str
@@ -42,18 +45,23 @@ class MakerArguments(BaseModel):
 
 @dataclass(frozen=True)
 class Order:
-    """One file to be made: which part, with which arguments; `need` gives the path of another part, made first."""
+    """One file to be made: which part, with which arguments; `need` gives the path of another part, made first.
+
+    `dataset` is the name of the data set that it is made for.
+    """
 
     part: Part
     arguments: Any
     need: Callable[[Part], Path]
     progress: Progress = silent
+    dataset: str = ""
 
 
 class Maker(ABC):
     """A generator of data sets of any size.
 
     Same arguments and same `version`, same bytes, on every machine; raise `version` when the bytes change.
+    A maker of parts only, which other manifests name, has no `tracks`.
     """
 
     name: str
@@ -83,10 +91,12 @@ class Maker(ABC):
             hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(valid)}"
             return f"unknown key {key!r} for generator {self.name}; {hint}"
         message = first["msg"].removeprefix("Value error, ")
-        return f"{key} for generator {self.name}: {message[:1].lower()}{message[1:]}"
+        return f"{key and f'{key} for '}generator {self.name}: {message[:1].lower()}{message[1:]}"
 
     def manifest(self, name: str) -> Manifest | None:
         """The manifest of the data set with this name; None where the name is not of the maker's pattern."""
+        if not self.tracks:
+            return None
         prefix = f"{self.name}-"
         rows = parse_count(name.removeprefix(prefix)) if name.startswith(prefix) else None
         return None if rows is None else self.manifest_of(f"{prefix}{show_count(rows)}", rows)
