@@ -96,7 +96,9 @@ def main(argv: list[str]) -> int:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--rows", default="500k", help="rows a round (default: 500k)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds (default: 5)")
-    parser.add_argument("--maker", action="append", choices=[maker.name for maker in makers()], help="only this one")
+    parser.add_argument(
+        "--maker", action="append", choices=[maker.name for maker in makers() if maker.tracks], help="only this one"
+    )
     options = parser.parse_args(argv)
     rows = parse_count(options.rows)
     if rows is None:
@@ -107,7 +109,7 @@ def main(argv: list[str]) -> int:
     print(f"{'numpy seconds / maker seconds':<29}{'median':>8}{'min':>8}{'max':>8}{'maker':>12}{'numpy':>12}")
     reached = True
     for maker in makers():
-        if options.maker and maker.name not in options.maker:
+        if not maker.tracks or (options.maker and maker.name not in options.maker):
             continue
         rounds = [compare(maker, rows, rng) for _ in range(options.rounds)]
         ratios = [each.numpy / each.maker for each in rounds]

@@ -71,7 +71,7 @@ class RunbookMaker(Maker):
     def write(self, order: Order, target: Path) -> None:
         """See Maker."""
         arguments, book = order.arguments, Book()
-        self.fill(book, arguments, Dice(self.name, self.version, arguments.seed, arguments.rows))
+        self.fill(book, arguments, Dice(self.name, self.version, arguments.seed))
         with atomic(target) as stream:
             stream.write(book.text(order.dataset, arguments.searches).encode())
 
