@@ -275,5 +275,5 @@ def hits(answers, far, row_of):
     best = np.sort(at, axis=1)[:, : answers.shape[1]]
     got = np.where(answers >= 0, np.take_along_axis(at, np.maximum(answers, 0), axis=1), np.inf)
     assert np.isfinite(got[answers >= 0]).all()
-    edge = np.where(np.isfinite(best), best, -np.inf).max(axis=1, keepdims=True)
+    edge = np.where(np.isfinite(best), best, -1e30).max(axis=1, keepdims=True)
     return (np.isfinite(got) & (got <= edge + 1e-5 * np.maximum(np.abs(edge), 1))).sum() / np.isfinite(best).sum()
