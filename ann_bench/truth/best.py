@@ -13,14 +13,11 @@ Ints = npt.NDArray[np.integer[Any]]
 class Best:
     """For each of `count` queries the `k` nearest points that were offered, nearest first, ties to the smaller.
 
-    `distances` (count, k) float64, infinite (or `within`) where fewer were offered; `points` (count, k) int32, -1
-    there. With `within`, one distance a query, only what is nearer is kept.
+    `distances` (count, k) float64, infinite where fewer were offered; `points` (count, k) int32, -1 there.
     """
 
-    def __init__(self, count: int, k: int, within: npt.NDArray[np.float64] | None = None) -> None:
+    def __init__(self, count: int, k: int) -> None:
         self.distances = np.full((count, k), np.inf)
-        if within is not None:  # as if no points at these distances had been offered already
-            self.distances[:] = within[:, None]
         self.points = np.full((count, k), -1, dtype=np.int32)
         self._k = k
 

@@ -38,35 +38,28 @@ MEMORY_BYTES = 448 << 20
 
 
 def exact(
-    problem: Problem,
-    progress: Progress = silent,
-    memory_bytes: int = MEMORY_BYTES,
-    scratch: Path | None = None,
-    within: npt.NDArray[np.float64] | None = None,
+    problem: Problem, progress: Progress = silent, memory_bytes: int = MEMORY_BYTES, scratch: Path | None = None
 ) -> Answers:
     """The k nearest live points of each query that hold ALL its tags, exactly.
 
     Returns ids (nq, k) int32, -1 where fewer match, and distances (nq, k) float64 as in `Truth`, infinite there;
     nearest first, ties to the smaller id. A tag that a query names twice counts once; a query without tags matches
     every live point. Posting lists of more than `memory_bytes` are mapped from a temporary file in `scratch`;
-    blocks take some 40 MB for each thread besides. Of dense vectors, points that are not nearer than `within` (nq,)
-    may be left out: what cannot matter is not measured. `progress` counts queries and is called by one thread at a
+    blocks take some 40 MB for each thread besides. `progress` counts queries and is called by one thread at a
     time. Raises UsageError where k < 1, DataError where the arrays do not fit each other, StorageError where the
     temporary file cannot be written.
     """
     check(problem)
     base, queries = rows_of(problem.base.open()), rows_of(problem.queries.open())
     points = Points(base.count, problem.live)
-    best = Best(queries.count, problem.k, within)
-    if within is None and inverted.serves(problem):
+    best = Best(queries.count, problem.k)
+    if inverted.serves(problem):
         inverted.search(problem, points, best, inverted.Crew(threads(), progress))
         return points.ids(best.points), best.distances
     work = _Work(problem, base, queries, points, best)
     jobs = _Jobs(_matches(problem, points, memory_bytes, scratch), work, queries.count, progress)
     with blas.one_thread():
         jobs.run()
-    if within is not None:
-        best.distances[best.points < 0] = np.inf
     return points.ids(best.points), best.distances
 
 

@@ -93,7 +93,6 @@ def test_any_workload(tmp_path_factory, steps, build, seed, sparse, size, kind):
         patch.setattr(compute, "_FILTERED", size)
         patch.setattr(compute, "_QUERIES", (size, size))
         patch.setattr(compute, "_FEWEST", 1)
-        patch.setattr(compute, "_SEVERAL", 2)
         patch.setattr(streams, "_CANDIDATES", size)
         found = truths_for(searches, tmp_path_factory.mktemp("cache"))
     assert len(found) == len(searches) == len(plain_live(steps))
