@@ -27,7 +27,7 @@ from scipy.sparse import csr_matrix
 
 from ann_bench.arrays import held_csr
 from ann_bench.errors import AnnBenchError
-from ann_bench.truth import exact as module
+from ann_bench.truth.cores import threads
 from ann_bench.truth.exact import exact
 from ann_bench.truth.model import Problem
 
@@ -113,7 +113,7 @@ def main(argv: list[str]) -> int:
     print(f"{options.rows:,} rows of {base.nnz / options.rows:.0f} terms, {options.queries:,} queries of ", end="")
     print(f"{queries.nnz / options.queries:.0f}, {products:.2f} terms in common on average, k = {K}")
     problem, force = Problem("ip", K, held_csr(base), held_csr(queries)), Scipy(base)
-    rng, every = np.random.default_rng(3), module.threads()
+    rng, every = np.random.default_rng(3), threads()
     exact(Problem("ip", K, held_csr(base[:200_000]), held_csr(queries)))  # loads the kernels
     ratios: dict[int, list[float]] = {count: [] for count in sorted({1, every})}
     for _ in range(options.rounds):
