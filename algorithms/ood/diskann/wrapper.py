@@ -49,6 +49,12 @@ class DiskANN(Algorithm):
             width = max(self.complexity, wanted)
             found = self.index.batch_search(vectors, wanted, width, self.threads).identifiers.astype(np.int64)
             answers[:, :wanted] = found
+            # Where the graph leads to fewer rows, diskannpy leaves what was in memory in the rest of the line.
+            ordered = np.sort(found, axis=1)
+            for line in np.flatnonzero((ordered[:, -1] >= self.count) | (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)):
+                kept = [row for row in dict.fromkeys(found[line].tolist()) if row < self.count]
+                answers[line] = -1
+                answers[line, : len(kept)] = kept
         return answers
 
     def _vectors(self, vectors: np.ndarray) -> np.ndarray:
