@@ -51,7 +51,8 @@ class DiskANN(Algorithm):
             answers[:, :wanted] = found
             # Where the graph leads to fewer rows, diskannpy leaves what was in memory in the rest of the line.
             ordered = np.sort(found, axis=1)
-            for line in np.flatnonzero((ordered[:, -1] >= self.count) | (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)):
+            repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+            for line in np.flatnonzero(repeated | (ordered[:, -1] >= self.count)):
                 kept = [row for row in dict.fromkeys(found[line].tolist()) if row < self.count]
                 answers[line] = -1
                 answers[line, : len(kept)] = kept
