@@ -27,7 +27,7 @@ from scipy.sparse import csr_matrix
 
 from ann_bench.arrays import held_csr
 from ann_bench.errors import AnnBenchError
-from ann_bench.truth.cores import threads
+from ann_bench.truth import cores
 from ann_bench.truth.exact import exact
 from ann_bench.truth.model import Problem
 
@@ -83,7 +83,7 @@ def _timed(work: Callable[[], Answers]) -> tuple[float, Answers]:
 
 def _ratio(problem: Problem, force: Scipy, sample: npt.NDArray[Any], threads: int) -> float:
     """Queries per second of exact truth, divided by scipy's."""
-    module.threads = lambda: threads
+    cores.threads = lambda: threads
     queries = problem.queries.open()
     slow, scores = _timed(lambda: force.answer(queries[sample], threads))
     fast, distances = _timed(lambda: exact(problem)[1])
@@ -113,7 +113,7 @@ def main(argv: list[str]) -> int:
     print(f"{options.rows:,} rows of {base.nnz / options.rows:.0f} terms, {options.queries:,} queries of ", end="")
     print(f"{queries.nnz / options.queries:.0f}, {products:.2f} terms in common on average, k = {K}")
     problem, force = Problem("ip", K, held_csr(base), held_csr(queries)), Scipy(base)
-    rng, every = np.random.default_rng(3), threads()
+    rng, every = np.random.default_rng(3), cores.threads()
     exact(Problem("ip", K, held_csr(base[:200_000]), held_csr(queries)))  # loads the kernels
     ratios: dict[int, list[float]] = {count: [] for count in sorted({1, every})}
     for _ in range(options.rounds):

@@ -19,9 +19,8 @@ import numpy.typing as npt
 from ann_bench.arrays import CsrRef
 from ann_bench.errors import DataError, UsageError
 from ann_bench.progress import Progress, silent
-from ann_bench.truth import blas, dense, inverted, postings
+from ann_bench.truth import blas, cores, dense, inverted, postings
 from ann_bench.truth.best import Best
-from ann_bench.truth.cores import threads
 from ann_bench.truth.groups import Group, Match, groups_of, matches
 from ann_bench.truth.model import Problem
 from ann_bench.truth.points import Points
@@ -54,7 +53,7 @@ def exact(
     points = Points(base.count, problem.live)
     best = Best(queries.count, problem.k)
     if inverted.serves(problem):
-        inverted.search(problem, points, best, inverted.Crew(threads(), progress))
+        inverted.search(problem, points, best, inverted.Crew(cores.threads(), progress))
         return points.ids(best.points), best.distances
     work = _Work(problem, base, queries, points, best)
     jobs = _Jobs(_matches(problem, points, memory_bytes, scratch), work, queries.count, progress)
@@ -157,7 +156,7 @@ class _Jobs:
 
     def __init__(self, found: Iterator[Match], work: _Work, queries: int, progress: Progress) -> None:
         self._found, self._work, self._progress = found, work, progress
-        self._threads = threads()
+        self._threads = cores.threads()
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._jobs = self._cut()
