@@ -280,6 +280,31 @@ def test_however_the_rows_are_cut_the_bytes_are_the_same(cuts: list[int], matrix
             assert (path / f"a.{suffix}").read_bytes() == (path / f"b.{suffix}").read_bytes()
 
 
+@given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=6))
+def test_ones_need_not_be_given_before_or_after_values(blocks: list[tuple[int, bool]]) -> None:
+    with folder() as path:
+        with spmat_writer(path / "a.spmat", (len(blocks), 5)) as writer:
+            for count, given_values in blocks:
+                values = np.full(count, 0.5, np.float32) if given_values else None
+                writer.append(np.array([count]), np.arange(count), values)
+        expected = np.repeat([0.5 if given_values else 1 for _, given_values in blocks], [count for count, _ in blocks])
+        found = locate(path / "a.spmat").open()
+        np.testing.assert_array_equal(found.data, expected)
+
+
+@given(matrices())
+def test_a_palette_changes_no_byte(matrix: csr_matrix) -> None:
+    palette, codes = np.unique(np.append(matrix.data, np.float32(0)), return_inverse=True)
+    codes = codes[:-1].astype(np.uint8)
+    with folder() as path:
+        write_spmat(path / "a.spmat", matrix)
+        with spmat_writer(path / "b.spmat", matrix.shape, palette) as writer:
+            writer.append(np.diff(matrix.indptr), matrix.indices, codes)
+        assert (path / "a.spmat").read_bytes() == (path / "b.spmat").read_bytes()
+        with pytest.raises(ValueError, match="needs values"), spmat_writer(path / "c.spmat", (1, 1), palette) as writer:
+            writer.append(np.array([1]), np.array([0]))
+
+
 def test_what_a_killed_maker_left_is_removed(tmp_path: Path) -> None:
     (tmp_path / ".made.123.abcd.tmp").write_text("half")
     (tmp_path / "source").write_text("x")

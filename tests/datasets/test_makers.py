@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +33,26 @@ PINNED = {
 }
 
 
+#: Of whole cells of yfcc-like-3M: its vectors, and its tags; the last cell is cut short.
+CELLS = {
+    0: (
+        "50ae495bcf84ba4443adc7dd2d3e156057f982ffdee96f54d71cf4e055b2411e",
+        "4e6522ea6af5eff5fcc7c13a4bd3732c8222f15b8784ae0a937268fb1a7ceeeb",
+    ),
+    366: (
+        "585bf1c08db70a0fff5233f660f262bc63a8ca49a4480be13da62e4145aba1d4",
+        "09e6ef68587ee167cbd42658b3ade56c67752f04649cebf0391012e87de14512",
+    ),
+}
+
+
+def hashed(*arrays: np.ndarray) -> str:
+    joined = hashlib.sha256()
+    for array in arrays:
+        joined.update(array.astype(array.dtype.newbyteorder("<")).tobytes())
+    return joined.hexdigest()
+
+
 def sha256(path: str) -> str:
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
@@ -50,6 +73,20 @@ def test_the_bytes_are_pinned() -> None:
     manifest = find_manifest("yfcc-like-2000", "filtered")
     assert manifest.name == "yfcc-like-2000"
     assert hashes(prepare(manifest), prepare(manifest, "private")) == PINNED
+
+
+def test_cells_of_a_large_set_are_pinned() -> None:
+    world = World(1, 1, 3_000_000)
+    assert {cell: (hashed(world.vectors(cell)), hashed(*world.tags(cell))) for cell in (0, world.cells - 1)} == CELLS
+
+
+def test_threads_change_no_byte() -> None:
+    world = World(1, 1, 20_000)
+    alone = [hashed(world.vectors(cell), *world.tags(cell)) for cell in range(world.cells)]
+    other = World(1, 1, 20_000)
+    with ThreadPoolExecutor(4) as pool:
+        together = pool.map(lambda cell: hashed(other.vectors(cell), *other.tags(cell)), range(world.cells))
+    assert list(together) == alone
 
 
 def test_streams() -> None:
@@ -213,6 +250,12 @@ def test_an_interrupt_leaves_nothing_half_made(own_cache: Path) -> None:
         prepare(find_manifest("yfcc-like-9000"), progress=interrupt)
     left = [p.name for p in (own_cache / "yfcc-like-9000").iterdir()]
     assert all(name.endswith(".lock") for name in left)
+
+
+def test_to_list_makers_imports_no_compiler() -> None:
+    look = "import sys; from ann_bench.datasets.makers import makers; print(len(makers()), 'numba' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True, timeout=60)
+    assert shown.stdout.split() == [str(len(makers())), "False"]
 
 
 def test_makers_have_names_of_their_own() -> None:

@@ -10,18 +10,25 @@ from scipy.sparse import csr_matrix
 
 from ann_bench.arrays import CsrRef
 from ann_bench.datasets.dataset import Dataset
-from ann_bench.datasets.makers.splade_world import CELL, TERMS, World
+from ann_bench.datasets.makers.splade_world import CELL, TERMS, WEIGHTS, World
 from ann_bench.datasets.manifest import Manifest
 from ann_bench.datasets.prepare import prepare
 from ann_bench.datasets.registry import find_manifest
 from ann_bench.errors import UsageError
-from tests.datasets.test_makers import sha256
+from tests.datasets.test_makers import hashed, sha256
 
 #: sha256 of the files of splade-like-2000; other bytes need another `version` of the maker.
 PINNED = {
     "base": "d618613a2240e8005828c165d7280347a8bcfa723cdccd8108be5972172c4795",
     "public": "f46d60f5e28b310d85db0ed86f94defe958e030fb329288316615dbcff277392",
     "private": "a0f9192dc8149c4ba2d43e6f553a9646e1b72c3cfc98e2f9ec0c6689e3bb1f04",
+}
+
+
+#: Of a whole cell, the second, of the base and of the private queries.
+CELLS = {
+    "base": "a7ad61423309fa9bc50bfc061452c87c816b69c0b548a66f6e371e0b7d3c9bc3",
+    "private": "190018b982d11d7201dee48fd08ffe000146cd4826c1986a1481547f4c5125e6",
 }
 
 
@@ -44,6 +51,15 @@ def test_the_bytes_are_pinned() -> None:
     assert {name: sha256(ref.indices.path) for name, ref in refs.items()} == PINNED  # type: ignore[union-attr]
 
 
+def test_whole_cells_are_pinned() -> None:
+    world = World(1, 1)
+    found = {}
+    for kind, group in ((world.passages, "base"), (world.questions, "private")):
+        counts, columns, codes = world.rows(kind, group, 1)
+        found[group] = hashed(counts, columns, WEIGHTS[codes])
+    assert found == CELLS
+
+
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 2**40), st.integers(0, 10**6), st.integers(1, CELL), st.booleans())
 def test_a_cell_is_canonical_and_depends_on_nothing_but_its_place(
@@ -51,7 +67,8 @@ def test_a_cell_is_canonical_and_depends_on_nothing_but_its_place(
 ) -> None:
     world = World(1, seed)
     kind, group = (world.questions, "public") if asked else (world.passages, "base")
-    counts, columns, values = world.rows(kind, group, cell, count)
+    counts, columns, codes = world.rows(kind, group, cell, count)
+    values = WEIGHTS[codes]
     assert (len(counts), counts.sum()) == (count, len(columns))
     assert counts.min() >= 1
     assert 0 <= columns.min() <= columns.max() < TERMS
@@ -60,7 +77,7 @@ def test_a_cell_is_canonical_and_depends_on_nothing_but_its_place(
     assert (values > 0).all()
     assert (values <= 3).all()
     again = world.rows(kind, group, cell)
-    for part, whole in zip((counts, columns, values), again, strict=True):
+    for part, whole in zip((counts, columns, codes), again, strict=True):
         np.testing.assert_array_equal(part, whole[: len(part)])
 
 

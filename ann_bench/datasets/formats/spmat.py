@@ -23,7 +23,7 @@ from ann_bench.datasets.formats.xbin import wrong_size
 from ann_bench.errors import DataError
 
 HEADER = 24
-_COPY = 8 << 20
+_COPY = 2 << 20
 
 
 def locate_spmat(path: Path) -> CsrRef:
@@ -56,10 +56,14 @@ def locate_spmat(path: Path) -> CsrRef:
 class SpmatWriter:
     """Takes the rows of a matrix, block after block; how many nonzeros there are need not be known before."""
 
-    def __init__(self, stream: IO[bytes], values: IO[bytes], shape: tuple[int, int]) -> None:
+    def __init__(
+        self, stream: IO[bytes], waiting: IO[bytes], shape: tuple[int, int], palette: Array | None = None
+    ) -> None:
         self._stream = stream
-        self._values = values
+        self._waiting = waiting
+        self._waits = 0  # nonzeros whose values wait: all but the ones at the end
         self._shape = shape
+        self._palette = None if palette is None else palette.astype("<f4")
         self._ends = np.zeros(shape[0] + 1, dtype="<i8")
         self.rows = 0
         stream.write(b"\0" * (HEADER + self._ends.nbytes))
@@ -72,7 +76,12 @@ class SpmatWriter:
     def append(
         self, counts: npt.NDArray[np.integer[Any]], indices: npt.NDArray[np.integer[Any]], values: Array | None = None
     ) -> None:
-        """Add `len(counts)` rows: the nonzeros of each, their columns one after another, their values (None: ones)."""
+        """Add `len(counts)` rows: the nonzeros of each, their columns one after another, their values (None: ones).
+
+        Where there is a palette, the values are places in it, as uint8.
+        """
+        if values is None and self._palette is not None:
+            raise ValueError("a writer with a palette needs values")
         start, stop = self.rows, self.rows + len(counts)
         np.cumsum(counts, out=self._ends[start + 1 : stop + 1])
         self._ends[start + 1 : stop + 1] += self._ends[start]
@@ -80,30 +89,41 @@ class SpmatWriter:
         if self.nonzeros - int(self._ends[start]) != len(indices):
             raise ValueError(f"{len(indices)} column numbers do not fill the counts")
         self._stream.write(np.ascontiguousarray(indices, dtype="<i4").data)
-        ones = np.ones(len(indices), dtype="<f4") if values is None else np.ascontiguousarray(values, dtype="<f4")
-        self._values.write(ones.data)
+        if values is not None:
+            _write_ones(self._waiting, int(self._ends[start]) - self._waits)
+            self._waiting.write(np.ascontiguousarray(values, dtype="<f4" if self._palette is None else "u1").data)
+            self._waits = self.nonzeros
 
     def finish(self) -> None:
         """Append the values and fill in the header."""
         if self.rows != self._shape[0]:
             raise ValueError(f"{self.rows} rows were written instead of {self._shape[0]}")
-        self._values.seek(0)
-        while block := self._values.read(_COPY):
+        self._waiting.seek(0)
+        while block := self._waiting.read(_COPY):
+            if self._palette is not None:
+                block = self._palette.take(np.frombuffer(block, dtype=np.uint8)).tobytes()
             self._stream.write(block)
+        _write_ones(self._stream, self.nonzeros - self._waits)
         self._stream.seek(0)
         self._stream.write(struct.pack("<qqq", *self._shape, self.nonzeros))
         self._stream.write(self._ends.data)
         self._stream.seek(0, os.SEEK_END)
 
 
+def _write_ones(stream: IO[bytes], count: int) -> None:
+    for start in range(0, count, _COPY):
+        stream.write(np.ones(min(_COPY, count - start), dtype="<f4").data)
+
+
 @contextmanager
-def spmat_writer(path: Path, shape: tuple[int, int]) -> Iterator[SpmatWriter]:
+def spmat_writer(path: Path, shape: tuple[int, int], palette: Array | None = None) -> Iterator[SpmatWriter]:
     """A writer whose file appears as `path` when all rows are in it; raises StorageError where it cannot be written.
 
-    Memory: 8 bytes a row. The values wait in an unnamed file beside it.
+    Memory: 8 bytes a row. The values wait in an unnamed file beside it, unless they are all ones. Where there are
+    few values, a `palette` (up to 256 values, float32) shortens what waits to a byte each.
     """
-    with atomic(path) as stream, tempfile.TemporaryFile(dir=path.parent) as values:
-        writer = SpmatWriter(stream, values, shape)
+    with atomic(path) as stream, tempfile.TemporaryFile(dir=path.parent) as waiting:
+        writer = SpmatWriter(stream, waiting, shape, palette)
         yield writer
         writer.finish()
 

@@ -16,7 +16,7 @@ from ann_bench.datasets.formats import spmat_writer
 from ann_bench.datasets.makers import register
 from ann_bench.datasets.makers.cells import ahead
 from ann_bench.datasets.makers.maker import Maker, MakerArguments, Order, Part
-from ann_bench.datasets.makers.splade_world import CELL, TERMS, World
+from ann_bench.datasets.makers.splade_world import CELL, TERMS, WEIGHTS, World
 from ann_bench.datasets.manifest import LEARN, Manifest
 from ann_bench.errors import UsageError
 
@@ -70,7 +70,9 @@ class SpladeLike(Maker):
     def size(self, part: Part, arguments: Any) -> int:
         """See Maker."""
         nonzeros = 123 if part.group == "base" else 52
-        return int(arguments.count(part.group)) * (8 + 12 * nonzeros)  # the values lie in a second file for a while
+        return int(arguments.count(part.group)) * (
+            8 + 9 * nonzeros
+        )  # codes of the values lie in a second file for a while
 
     def write(self, order: Order, target: Path) -> None:
         """See Maker."""
@@ -79,7 +81,7 @@ class SpladeLike(Maker):
         kind = world.passages if group == "base" else world.questions
         count, task = order.arguments.count(group), f"make {order.part}"
         cells = ahead(lambda cell: world.rows(kind, group, cell, min(CELL, count - cell * CELL)), -(-count // CELL))
-        with spmat_writer(target, (count, TERMS)) as rows:
+        with spmat_writer(target, (count, TERMS), WEIGHTS) as rows:
             for block in cells:
                 rows.append(*block)
                 order.progress(task, rows.rows, count)

@@ -75,7 +75,7 @@ class YfccLike(Maker):
         if part.kind == "vectors":
             return 8 + int(rows) * DIM
         bag = 11 if part.group == "base" else 2
-        return int(rows) * (8 + 12 * bag)  # the values lie in a second file for a while
+        return int(rows) * (8 + 8 * bag)
 
     def write(self, order: Order, target: Path) -> None:
         """See Maker."""

@@ -8,7 +8,8 @@ in which a BLAS adds them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import IO, Any
+from functools import cached_property
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,19 +17,24 @@ import numpy.typing as npt
 from ann_bench.datasets.makers.cells import product
 from ann_bench.datasets.makers.streams import Stream, lookup, zipf
 
+if TYPE_CHECKING:
+    from ann_bench.datasets.makers.kernels.yfcc import BagTables
+
 CELL = 8192
 DIM = 192
 TAGS = 200_386
 HIDDEN = 24  # dimensions of the hidden space
 TOPIC = 64  # tags of a cluster's topic
+SINGLE = 4  # tags of a bag that are no words: year, month, country, camera
 
 _BLOCK = 256  # rows that a processor keeps at hand
 _SHIFT = 12  # hidden coordinates times the basis, divided by 2**12, are steps of a byte
 _MIDDLE = 120  # grey: where a vector lies whose hidden coordinates are 0
 _NOISE = 16  # noise is a whole number in [0, 16)
 _YEARS, _MONTHS, _COUNTRIES, _CAMERAS = 12, 12, 224, 1_024
-_WORDS_FROM = _YEARS + _MONTHS + _COUNTRIES + _CAMERAS
-_TAG_BITS = 18
+_COUNTRIES_FROM = _YEARS + _MONTHS
+_CAMERAS_FROM = _COUNTRIES_FROM + _COUNTRIES
+_WORDS_FROM = _CAMERAS_FROM + _CAMERAS
 _SPREAD = 99_991  # coprime to TAGS: scatters tag numbers, so that they do not tell how common a tag is
 
 Counts = npt.NDArray[np.int64]
@@ -38,19 +44,11 @@ Bytes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class _Tables:
-    """What is the same for all rows of a world."""
+    """What is the same for all vectors of a world."""
 
     basis: npt.NDArray[np.float32]  # (HIDDEN + 1, DIM); the last row lifts to the middle grey
     centres: npt.NDArray[np.int16]  # (clusters, HIDDEN)
     clusters: npt.NDArray[np.int32]  # 16 random bits -> cluster
-    words: npt.NDArray[np.int32]  # 21 random bits -> word
-    topics: npt.NDArray[np.int32]  # (clusters * TOPIC) words
-    ranks: npt.NDArray[np.int32]  # 12 random bits -> place in a topic
-    sizes: npt.NDArray[np.int32]  # 16 random bits -> how many words a bag draws
-    homes: npt.NDArray[np.int32]  # cluster -> country
-    countries: npt.NDArray[np.int32]  # 16 random bits -> country
-    cameras: npt.NDArray[np.int32]  # 16 random bits -> camera
-    years: npt.NDArray[np.int32]  # 16 random bits -> year
 
 
 class World:
@@ -59,6 +57,7 @@ class World:
     def __init__(self, version: int, seed: int, rows: int) -> None:
         self.rows = rows
         self.cells = -(-rows // CELL)
+        self._count_of_clusters = min(4096, max(64, rows // 256))
         self._purpose = ("yfcc-like", version, seed, rows)
         self._tables = self._make_tables()
 
@@ -68,63 +67,47 @@ class World:
 
     def vectors(self, cell: int) -> Bytes:
         """The vectors of a cell: (rows, DIM)."""
+        from ann_bench.datasets.makers.kernels.yfcc import hidden_points
+
         count = self._count(cell)
-        hidden = self.stream("hidden", cell).bell(count, HIDDEN)
+        lifted = np.ones((count, HIDDEN + 1), dtype=np.float32)
+        planes = self.stream("hidden", cell).parts(np.uint8, 4, count, HIDDEN)
         # A bell of deviation 148 around centres of deviation 222: clusters that overlap, as photographs do.
-        hidden += self._tables.centres[self._clusters(cell)]
-        return self.shown(hidden, self.stream("noise", cell))
+        hidden_points(planes, self._tables.centres, self._clusters(cell), lifted)
+        return self._seen(lifted, self.stream("noise", cell))
 
     def shown(self, hidden: npt.NDArray[np.int16], noise: Stream) -> Bytes:
         """Hidden coordinates (rows, HIDDEN) as vectors (rows, DIM) of bytes, with noise."""
         lifted = np.ones((len(hidden), HIDDEN + 1), dtype=np.float32)
         lifted[:, :HIDDEN] = hidden
-        grain = noise.parts(np.uint8, len(hidden), DIM) & np.uint8(_NOISE - 1)
-        shown = np.empty((len(hidden), DIM), dtype=np.uint8)
-        for start in range(0, len(hidden), _BLOCK):
+        return self._seen(lifted, noise)
+
+    def _seen(self, lifted: npt.NDArray[np.float32], noise: Stream) -> Bytes:
+        from ann_bench.datasets.makers.kernels.yfcc import to_bytes
+
+        grain = noise.parts(np.uint8, len(lifted), DIM)
+        shown = np.empty((len(lifted), DIM), dtype=np.uint8)
+        for start in range(0, len(lifted), _BLOCK):
             part = slice(start, start + _BLOCK)
-            vectors = product(lifted[part], self._tables.basis)
-            vectors *= np.float32(2.0**-_SHIFT)
-            vectors += grain[part]
-            np.maximum(vectors, np.float32(0), out=vectors)
-            np.minimum(vectors, np.float32(255), out=vectors)
-            shown[part] = vectors.astype(np.uint8)
+            seen = product(lifted[part], self._tables.basis)
+            to_bytes(seen.reshape(-1), grain[part].reshape(-1), _SHIFT, shown[part].reshape(-1))
         return shown
 
     def tags(self, cell: int) -> tuple[Counts, Columns]:
         """The bags of a cell: tags of each row, and their numbers, ascending within a row."""
-        tables, count = self._tables, self._count(cell)
-        clusters = self._clusters(cell)
-        sizes_bits, year_bits, country_bits, camera_bits = self.stream("bags", cell).parts(np.uint16, 4, count)
-        months, flags = self.stream("dates", cell).parts(np.uint8, 2, count)
-        row = np.arange(count, dtype=np.int32) << _TAG_BITS
-        at_home = (flags & 3) != 0  # three in four are taken in the cluster's own country
-        country = np.where(at_home, tables.homes[clusters], tables.countries[country_bits])
-        has_country, has_camera = (flags & 12) != 0, (flags & 48) != 0
-        camera = _YEARS + _MONTHS + _COUNTRIES + tables.cameras[camera_bits]
-        drawn, owner = self._words(cell, tables.sizes[sizes_bits], clusters)
-        keys = np.concatenate(
-            [
-                row | _scattered(tables.years[year_bits]),
-                row | _scattered(_YEARS + months.astype(np.int32) % _MONTHS),
-                row[has_country] | _scattered(_YEARS + _MONTHS + country[has_country]),
-                row[has_camera] | _scattered(camera[has_camera]),
-                row[owner] | _scattered(drawn),
-            ]
-        )
-        keys.sort()
-        keys = keys[np.append(True, keys[1:] != keys[:-1])]
-        counts = np.bincount(keys >> _TAG_BITS, minlength=count)
-        return counts, keys & np.int32((1 << _TAG_BITS) - 1)
+        from ann_bench.datasets.makers.kernels.yfcc import BagBits, fill_bags
 
-    def _words(
-        self, cell: int, sizes: npt.NDArray[np.int32], clusters: npt.NDArray[np.int32]
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[Any]]:
-        """Words of all bags and the row of each; three in four are of the cluster's topic."""
-        owner = np.repeat(np.arange(len(sizes)), sizes)
-        bits = self.stream("words", cell).parts(np.uint32, len(owner))
-        place = clusters[owner] * TOPIC + self._tables.ranks[bits & 4095]
-        common = self._tables.words[bits & np.uint32((1 << 21) - 1)]
-        return np.where((bits >> 29) != 0, self._tables.topics[place], common), owner
+        count = self._count(cell)
+        sizes, years, countries, cameras = self.stream("bags", cell).parts(np.uint16, 4, count)
+        months, flags = self.stream("dates", cell).parts(np.uint8, 2, count)
+        drawn = self._bags.sizes[sizes]
+        total = int(drawn.sum())
+        words = self.stream("words", cell).parts(np.uint32, total)
+        counts = np.empty(count, dtype=np.int64)
+        tags = np.empty(total + SINGLE * count, dtype=np.int32)
+        bits = BagBits(self._clusters(cell), drawn, years, countries, cameras, months, flags, words)
+        filled = fill_bags(self._bags, bits, counts, tags)
+        return counts, tags[:filled]
 
     def _count(self, cell: int) -> int:
         return min(CELL, self.rows - cell * CELL)
@@ -136,28 +119,36 @@ class World:
         return drawn
 
     def _make_tables(self) -> _Tables:
-        clusters = min(4096, max(64, self.rows // 256))
-        words = lookup(zipf(TAGS - _WORDS_FROM, 24), 21) + np.int32(_WORDS_FROM)
-        # The commoner of two words: topics are made of what many people say.
-        mixed = (self.stream("topics").parts(np.uint32, 2, clusters * TOPIC) & np.uint32((1 << 21) - 1)).min(axis=0)
         # Early dimensions weigh more, as the principal components of learned vectors do.
         scale = 40 + 320 // np.arange(4, 4 + HIDDEN)
         basis = np.full((HIDDEN + 1, DIM), _MIDDLE << _SHIFT, dtype=np.float32)
         signs = self.stream("basis").bell(HIDDEN, DIM).astype(np.int64)
         basis[:HIDDEN] = signs * scale[:, None] >> 7
-        centres = self.stream("centres").bell(clusters, HIDDEN)
-        return _Tables(
-            basis=basis,
-            centres=centres + (centres >> 1),
-            clusters=lookup(zipf(clusters, clusters // 8), 16),
-            words=words,
-            topics=words[mixed],
-            ranks=lookup(zipf(TOPIC, 4), 12),
+        centres = self.stream("centres").bell(self._count_of_clusters, HIDDEN)
+        return _Tables(basis, centres + (centres >> 1), lookup(zipf(len(centres), len(centres) // 8), 16))
+
+    @cached_property
+    def _bags(self) -> BagTables:
+        """Made for the first cell of tags; vectors do without."""
+        from ann_bench.datasets.makers.kernels.yfcc import BagTables
+
+        clusters = self._count_of_clusters
+        # Tag numbers without the order of how common they are.
+        tags = (np.arange(TAGS, dtype=np.int64) * _SPREAD % TAGS).astype(np.int32)
+        words = tags[_WORDS_FROM:][lookup(zipf(TAGS - _WORDS_FROM, 24), 21)]
+        # The commoner of two words: topics are made of what many people say.
+        mixed = (self.stream("topics").parts(np.uint32, 2, clusters * TOPIC) & np.uint32((1 << 21) - 1)).min(axis=0)
+        countries = tags[_COUNTRIES_FROM:][lookup(zipf(_COUNTRIES, 3), 16)]
+        return BagTables(
             sizes=lookup(_bag_sizes(), 16),
-            homes=lookup(zipf(_COUNTRIES, 3), 16)[self.stream("homes").parts(np.uint16, clusters)],
-            countries=lookup(zipf(_COUNTRIES, 3), 16),
-            cameras=lookup(zipf(_CAMERAS, 8), 16),
-            years=lookup(zipf(_YEARS, 6), 16),
+            years=tags[lookup(zipf(_YEARS, 6), 16)],
+            months=tags[_YEARS + np.arange(256) % _MONTHS],
+            homes=countries[self.stream("homes").parts(np.uint16, clusters)],
+            countries=countries,
+            cameras=tags[_CAMERAS_FROM:][lookup(zipf(_CAMERAS, 8), 16)],
+            words=words,
+            topics=words[mixed].reshape(clusters, TOPIC),
+            ranks=lookup(zipf(TOPIC, 4), 12),
         )
 
 
@@ -165,11 +156,6 @@ def _bag_sizes() -> npt.NDArray[np.int64]:
     """Weights of 0 to 40 words in a bag: most have a few, some have many."""
     words = np.arange(41, dtype=np.int64)
     return (words + 4) * (41 - words) ** 5
-
-
-def _scattered(tags: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
-    """Tag numbers without the order of how common they are: a permutation of [0, TAGS)."""
-    return (tags.astype(np.int64) * _SPREAD % TAGS).astype(np.int32)
 
 
 class Asked:

@@ -1,0 +1,1 @@
+"""Compiled loops of makers. They import numba, which takes a second, so worlds import them when rows are made."""
