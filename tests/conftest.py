@@ -6,10 +6,15 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from ann_bench.errors import EngineError
 
 ALGORITHMS = Path(__file__).resolve().parents[1] / "algorithms"
+
+# How long an example takes says what else the machine does.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 
 @pytest.fixture(autouse=True)
