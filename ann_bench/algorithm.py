@@ -49,8 +49,13 @@ class Algorithm:
         """Answer all queries at once: integer ids of shape (nq, k), nearest first, -1 where there is no answer."""
         raise NotImplementedError(f"{type(self).__name__} has no query()")
 
-    def range_query(self, queries: Vectors, radius: float) -> tuple[Ids, Ids]:
-        """Answer all queries with the ids within `radius`: (offsets (nq + 1,), ids (total,))."""
+    def range_query(self, queries: Vectors, radius: float, tags: csr_matrix | None = None) -> tuple[Ids, Ids]:
+        """Answer all queries at once with the ids within `radius`: (offsets (nq + 1,), ids (total,)), both integers.
+
+        The ids of query `i` are `ids[offsets[i]:offsets[i + 1]]`, in any order. Within are rows at a squared euclidean
+        distance or a 1 - cosine below the radius, or with an inner product above it. `tags` is given only where
+        searches are filtered: an entry that serves no such track may leave the parameter out.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no range_query(): it cannot search by radius")
 
     def setup(self, max_points: int) -> None:

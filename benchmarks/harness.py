@@ -98,7 +98,7 @@ def compare(common: Setting, chosen: argparse.Namespace) -> list[float]:
     def seconds(bare: bool, order: npt.NDArray[np.intp]) -> float:
         driver.set_query_arguments({"bare": bare, "inner": configs[chosen.config]})
         still.next_call = bare
-        window = driver.search(asked, search.k, order)[1]
+        window = driver.search(asked, search, order)[1]
         return float(driver.stats()["seconds"]) if bare else window.seconds
 
     ratios = []
@@ -148,8 +148,8 @@ def round_trips(common: Setting, rounds: int, count: int) -> list[float]:
     order = np.arange(count)
     try:
         driver.set_query_arguments({"queries": count, "k": search.k})
-        driver.search(asked, search.k, order)
-        return [driver.search(asked, search.k, order)[1].seconds for _ in range(rounds)]
+        driver.search(asked, search, order)
+        return [driver.search(asked, search, order)[1].seconds for _ in range(rounds)]
     finally:
         driver.close()
 

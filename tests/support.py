@@ -105,6 +105,7 @@ class Bench:
 
     folder: Path
     manifest: Path
+    track: str = "filtered"
 
     @property
     def results(self) -> Path:
@@ -113,7 +114,7 @@ class Bench:
 
     def arguments(self, entry: Path, *options: str) -> list[str]:
         """The command line that runs an entry."""
-        fixed = ["run", "--track", "filtered", "--dataset", str(self.manifest), "--entry", str(entry)]
+        fixed = ["run", "--track", self.track, "--dataset", str(self.manifest), "--entry", str(entry)]
         places = ["--results", str(self.results), "--plots", str(self.folder / "plots")]
         return [*fixed, *places, *options]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +14,9 @@ from ann_bench.cli._options import Bytes, messages
 from ann_bench.cli._progress import bars
 
 if TYPE_CHECKING:
-    from ann_bench.truth.model import Truth
+    from ann_bench.truth.model import AnyTruth
+
+_SUFFIXES = ("gt", "rangeres")  # of answers for the nearest, and of those within a radius
 
 EPILOG = """\b
 Examples:
@@ -33,7 +36,8 @@ Examples:
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
-    help="Write the answers here too, as big-ann's .gt; of several searches a folder, step<N>.gt for operation N.",
+    help="Write the answers here too, as big-ann's .gt (of range searches .rangeres); of several searches a folder, "
+    "step<N>.gt for operation N.",
 )
 @click.option("--memory", type=Bytes(), help="Memory that the computation may use, such as 2g. Default: 768m.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
@@ -68,43 +72,73 @@ def command(**options: Any) -> int:
     return 0
 
 
-def _write(output: Path, steps: Sequence[int], truths: Sequence[Truth]) -> None:
+def _write(output: Path, steps: Sequence[int], truths: Sequence[AnyTruth]) -> None:
     """One file, or one for each search into a folder."""
     from ann_bench.datasets.files import writing
-    from ann_bench.datasets.formats import write_truth
     from ann_bench.errors import UsageError
 
     if len(truths) == 1:
-        write_truth(output, truths[0].ids, truths[0].distances)
+        _write_one(output, truths[0])
         return
     if output.exists() and not output.is_dir():
         raise UsageError(f"{output}: is a file; {len(truths)} searches go into a folder: name another --output")
     with writing(output):
         output.mkdir(parents=True, exist_ok=True)
     for step, truth in zip(steps, truths, strict=True):
-        write_truth(output / f"step{step}.gt", truth.ids, truth.distances)
+        _write_one(output / f"step{step}.{_SUFFIXES[_ranged(truth)]}", truth)
 
 
-def _row(index: int, step: int, truth: Truth) -> dict[str, Any]:
-    return {
-        "search": index,
-        "step": step,
-        "queries": len(truth.ids),
-        "k": truth.ids.shape[1],
-        "key": truth.key,
-        "without_answer": int((truth.ids[:, 0] < 0).sum()),
-        "fewer_than_k": int((truth.ids[:, -1] < 0).sum()),
-    }
+def _write_one(path: Path, truth: AnyTruth) -> None:
+    from ann_bench.datasets.formats import write_ranges, write_truth
+    from ann_bench.truth.model import RangeTruth
+
+    if isinstance(truth, RangeTruth):
+        write_ranges(path, truth.counts, truth.found.ids, truth.distances)
+    else:
+        write_truth(path, truth.ids, truth.distances)
+
+
+def _ranged(truth: AnyTruth) -> bool:
+    from ann_bench.truth.model import RangeTruth
+
+    return isinstance(truth, RangeTruth)
+
+
+def _row(index: int, step: int, truth: AnyTruth) -> dict[str, Any]:
+    from ann_bench.truth.model import RangeTruth
+
+    counts = truth.counts
+    row = {"search": index, "step": step, "queries": len(counts), "key": truth.key}
+    row["without_answer"] = int((counts == 0).sum())
+    if isinstance(truth, RangeTruth):
+        total, most = int(counts.sum()), int(counts.max(initial=0))
+        middle = float(median(counts.tolist() or [0]))
+        return {**row, "answers": total, "mean": total / max(1, len(counts)), "median": middle, "most": most}
+    k = truth.ids.shape[1]
+    return {**row, "k": k, "fewer_than_k": int((counts < k).sum())}
 
 
 def _summary(rows: Sequence[dict[str, Any]]) -> str:
     """What the searches have in common, in one line; the key of a single one on a second."""
     if not rows:
         return "no search"
-    asked, tops = (sorted({row[name] for row in rows}) for name in ("queries", "k"))
-    counts = " or ".join(f"{count:,}" for count in asked)
-    lacking, without = (sum(row[name] for row in rows) for name in ("fewer_than_k", "without_answer"))
+    asked = " or ".join(f"{count:,}" for count in sorted({row["queries"] for row in rows}))
     searches = f"{len(rows):,} searches of " if len(rows) > 1 else ""
-    top = " or ".join(map(str, tops))
-    text = f"{searches}{counts} queries, exact top {top}; {lacking:,} have fewer than {top} answers, {without:,} none"
+    ranged = [row for row in rows if "answers" in row]
+    told = _within(ranged) if ranged else _nearest(rows)
+    text = f"{searches}{asked} queries, {told} {sum(row['without_answer'] for row in rows):,} none"
     return f"{text}\nkey {rows[0]['key']}" if len(rows) == 1 else text
+
+
+def _within(rows: Sequence[dict[str, Any]]) -> str:
+    """Of range searches: total, mean, median (of all the searches the middle one), most."""
+    total = sum(row["answers"] for row in rows)
+    mean = sum(row["mean"] * row["queries"] for row in rows) / max(1, sum(row["queries"] for row in rows))
+    middle = median([row["median"] for row in rows])
+    most = max(row["most"] for row in rows)
+    return f"{total:,} within the radius: mean {mean:,.1f}, median {middle:,g}, most {most:,} a query;"
+
+
+def _nearest(rows: Sequence[dict[str, Any]]) -> str:
+    tops = " or ".join(map(str, sorted({row["k"] for row in rows})))
+    return f"exact top {tops}; {sum(row['fewer_than_k'] for row in rows):,} have fewer than {tops} answers,"

@@ -14,30 +14,36 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ann_bench.arrays import Array, ArrayRef, CsrRef, Ref
 from ann_bench.errors import StorageError
+from ann_bench.judge.ranges import read_ranges
+from ann_bench.ragged import Ragged
 from ann_bench.sandbox import Session
 from ann_bench.wire import UNANSWERED, WireError
+from ann_bench.workload import Search
 
 
 class Batch:
     """The files of one batch: inputs that stay empty until `fill`, and the place for the answers.
 
     Nothing of the queries is in the files until `fill` is called, just before the clock is read; every cell of the
-    answers holds UNANSWERED until the worker writes it. Making it raises StorageError where there is no room, WireError
-    where the worker has made the folder unusable.
+    answers holds UNANSWERED until the worker writes it. Of a range search these are the offsets; the worker lets the
+    file grow for the ids, of which at most `most` are read. Making it raises StorageError where there is no room,
+    WireError where the worker has made the folder unusable.
     """
 
-    def __init__(self, session: Session, queries: Any, tags: Any, k: int) -> None:
+    def __init__(self, session: Session, queries: Any, tags: Any, search: Search, most: int) -> None:
+        self._search, self._most = search, most
         self._folder = session.questions
         self._files: dict[str, int] = {}
         self._inputs: list[tuple[int, Array]] = []
         try:
             self.queries: Ref = self._place(queries)
             self.tags: Ref | None = None if tags is None else self._place(tags)
-            self.answers = self._make("int64", (queries.shape[0], k), session.answers, 0o666)
+            count = queries.shape[0]
+            shape = (count, search.k) if search.radius is None else (count + 1,)
+            self.answers = self._make("int64", shape, session.answers, 0o666)
             _write(self._files[self.answers.path], np.full(self.answers.shape, UNANSWERED, dtype=np.int64))
         except OSError as error:
             self.remove()
@@ -51,17 +57,23 @@ class Batch:
         for file, array in self._inputs:
             _write(file, array)
 
-    def take(self) -> npt.NDArray[np.int64]:
-        """A copy of the answers as they are now; WireError where the worker has cut the file short."""
+    def take(self) -> tuple[Array | Ragged, int]:
+        """A copy of the answers as they are now, and how many queries lack some of them.
+
+        WireError where the worker has cut the file short, or where its offsets lie.
+        """
+        file = self._files[self.answers.path]
+        if self._search.radius is not None:
+            return read_ranges(file, self.answers.shape[0] - 1, self._most)
         answers = np.empty(self.answers.shape, dtype=np.int64)
         view = _bytes(answers)
         done = 0
         while done < len(view):
-            read = os.preadv(self._files[self.answers.path], [view[done:]], done)
+            read = os.preadv(file, [view[done:]], done)
             if not read:
                 raise WireError("the file of the answers was cut short")
             done += read
-        return answers
+        return answers, int((answers == UNANSWERED).any(axis=1).sum())
 
     def remove(self) -> None:
         """Close and remove the files; what the worker has made in the folder stays for the sandbox to remove."""

@@ -21,11 +21,12 @@ from ann_bench.datasets.cache import cache_root
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.judge.asked import Asked, published
 from ann_bench.judge.noise import Noise, key_of, spread_of, words
-from ann_bench.judge.scoring import score
+from ann_bench.judge.scores import score
 from ann_bench.progress import Progress, silent
-from ann_bench.results.model import Control, Score
+from ann_bench.results.model import Answers, Control, Score
 from ann_bench.truth.exact import exact
-from ann_bench.truth.model import Problem, Truth
+from ann_bench.truth.model import AnyTruth, Problem, Truth
+from ann_bench.truth.within import within
 from ann_bench.workload import Workload
 
 #: Queries of a sample, fewer where a run has many query configs: all of them together ask about `ALL_SAMPLES`, which
@@ -46,9 +47,9 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Answered:
-    """One control batch: the ids (sample, k) given to the sample; seconds and CPU seconds of the whole batch."""
+    """One control batch: the ids given to the sample; seconds and CPU seconds of the whole batch."""
 
-    ids: npt.NDArray[np.int32]
+    ids: Answers
     seconds: float
     cpu_seconds: float
 
@@ -61,7 +62,7 @@ class _Search:
     numbers: Numbers
     noises: tuple[Noise, ...]
     problems: tuple[Problem, ...]
-    truths: tuple[Truth, ...]
+    truths: tuple[AnyTruth, ...]
 
 
 class Controls:
@@ -74,7 +75,7 @@ class Controls:
         self,
         dataset: Dataset,
         workload: Workload,
-        known: tuple[Sequence[Problem], tuple[Truth, ...]],
+        known: tuple[Sequence[Problem], tuple[AnyTruth, ...]],
         recipe: Recipe,
         progress: Progress = silent,
     ) -> None:
@@ -90,8 +91,8 @@ class Controls:
         """What the control batch of a search asks."""
         return replace(self._searches[search].asked, noise=self._searches[search].noises[variant])
 
-    def score(self, variant: int, search: int, ids: npt.NDArray[np.int32]) -> Score:
-        """What answers (sample, k) to the sample are worth."""
+    def score(self, variant: int, search: int, ids: Answers) -> Score:
+        """What answers to the sample are worth."""
         of = self._searches[search]
         return score(of.problems[variant], of.truths[variant], ids)
 
@@ -123,7 +124,7 @@ class Controls:
         )
 
 
-def _search(recipe: Recipe, place: int, asked: Asked, known: tuple[Problem, Truth], progress: Progress) -> _Search:
+def _search(recipe: Recipe, place: int, asked: Asked, known: tuple[Problem, AnyTruth], progress: Progress) -> _Search:
     problem, truth = known
     numbers = _sample(recipe, place, truth)
     spread = spread_of(problem.base.open(), asked.vectors)
@@ -132,17 +133,26 @@ def _search(recipe: Recipe, place: int, asked: Asked, known: tuple[Problem, Trut
     problems = tuple(_but(problem, vectors, tags) for vectors, tags in taken)
     tags = [tags for _, tags in taken if tags is not None]
     together = _but(problem, _stack([vectors for vectors, _ in taken]), _stack(tags) if tags else None)
-    ids, distances = exact(together, progress, scratch=cache_root() / "truth")
-    spans = [slice(first * len(numbers), (first + 1) * len(numbers)) for first in range(recipe.variants)]
-    truths = tuple(Truth(ids[span], distances[span], truth.key) for span in spans)
+    spans = [range(first * len(numbers), (first + 1) * len(numbers)) for first in range(recipe.variants)]
+    truths = _truths(together, spans, truth.key, progress)
     return _Search(asked, numbers, noises, problems, truths)
 
 
-def _sample(recipe: Recipe, place: int, truth: Truth) -> Numbers:
+def _truths(problem: Problem, spans: Sequence[range], key: str, progress: Progress) -> tuple[AnyTruth, ...]:
+    """The exact answers to each of these spans of the queries."""
+    scratch = cache_root() / "truth"
+    if problem.radius is None:
+        ids, distances = exact(problem, progress, scratch=scratch)
+        return tuple(Truth(ids[span.start : span.stop], distances[span.start : span.stop], key) for span in spans)
+    found = within(problem, progress, scratch)
+    return tuple(found.part(span.start, span.stop).truth(key) for span in spans)
+
+
+def _sample(recipe: Recipe, place: int, truth: AnyTruth) -> Numbers:
     """Random queries among those that have an answer; among all where none has."""
-    numbers = np.flatnonzero((truth.ids >= 0).any(axis=1))
+    numbers = np.flatnonzero(truth.counts)
     if not len(numbers):
-        numbers = np.arange(len(truth.ids))
+        numbers = np.arange(len(truth.counts))
     count = min(SAMPLE, max(1, ALL_SAMPLES // recipe.variants))
     random = words(key_of(recipe.seed, "sample", place), numbers, np.zeros_like(numbers))
     return np.sort(numbers[np.argsort(random, kind="stable")[:count]]).astype(np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -18,10 +18,12 @@ from ann_bench.entries.entry import Entry
 from ann_bench.judge.asked import Asked
 from ann_bench.judge.buffers import Batch
 from ann_bench.judge.failure import EntryFailure, from_exit
+from ann_bench.judge.ranges import most_answers
+from ann_bench.ragged import Ragged
 from ann_bench.results.model import Status, Usage
 from ann_bench.sandbox import Exit, InForce, Reading, SandboxLost, Session
-from ann_bench.wire import PROTOCOL, UNANSWERED, Message, WireClosed, WireError, WireTimeout
-from ann_bench.workload import Build, Delete, Insert, Limits, Operation, Replace
+from ann_bench.wire import PROTOCOL, Message, WireClosed, WireError, WireTimeout
+from ann_bench.workload import Build, Delete, Insert, Limits, Operation, Replace, Search
 
 #: Time for the worker to start and to import the entry; no index is built in it.
 START_SECONDS = 120.0
@@ -72,8 +74,11 @@ class Driver:
     _first_ns: int = 0
     _end: Exit | None = field(default=None)
 
-    def start(self, entry: Entry, build: dict[str, Any]) -> Window:
-        """Wait for the worker's call and let it make the entry's object."""
+    def start(self, entry: Entry, build: dict[str, Any], needs: Mapping[str, str] | None = None) -> Window:
+        """Wait for the worker's call and let it make the entry's object.
+
+        `needs` names methods that it must have, and what each is for.
+        """
         limit = min(START_SECONDS, max(SHORT_SECONDS / 2, self.limits.build_seconds))
         hello = self._guard("its start", lambda: self.session.channel.receive(limit))
         if hello.get("type") != "hello" or hello.get("protocol") != PROTOCOL:
@@ -82,7 +87,8 @@ class Driver:
         data = self.dataset
         common = {"metric": data.metric, "dim": data.dim, "dtype": data.dtype, "threads": self.limits.cpus}
         folder = self.session.inside(str(entry.folder))
-        message = {"type": "create", "entry": folder, "class": entry.config.class_, "common": common, "build": build}
+        kind = {"entry": folder, "class": entry.config.class_, "needs": dict(needs or {})}
+        message = {"type": "create", **kind, "common": common, "build": build}
         self._first_ns = time.perf_counter_ns()
         return self._watched(message, "its import and constructor", limit)
 
@@ -121,30 +127,37 @@ class Driver:
         message = {"type": "setup", "max_points": max_points}
         return self._timed(message, "setup()", self.limits.operation_seconds)
 
-    def search(self, asked: Asked, k: int, order: npt.NDArray[np.intp]) -> tuple[Array, Window]:
-        """One batch, its queries in this order; the ids (queries, k) come back in the order of the query set."""
+    def search(self, asked: Asked, search: Search, order: npt.NDArray[np.intp]) -> tuple[Array | Ragged, Window]:
+        """One batch, its queries in this order; the answers come back in the order of the query set.
+
+        They are ids (queries, k), or those within the radius, as they are stored, of which there may be `most_answers`.
+        """
+        most = most_answers(len(order), self.dataset.rows)
         queries, tags = asked.take(order)
-        batch = self._guard("query()", lambda: Batch(self.session, queries, tags, k))
+        doing = "query()" if search.radius is None else "range_query()"
+        batch = self._guard(doing, lambda: Batch(self.session, queries, tags, search, most))
         try:
             message = {
                 "type": "search",
-                "k": k,
+                **({"k": search.k} if search.radius is None else {"radius": search.radius, "most": most}),
                 "queries": self._ref(batch.queries),
                 "query_tags": self._ref(batch.tags),
                 "answers": self._ref(batch.answers),
             }
-            taken: list[Array] = []
+            taken: list[tuple[Array | Ragged, int]] = []
             window = self._timed(
-                message, "query()", self.limits.operation_seconds, batch.fill, lambda: taken.append(batch.take())
+                message, doing, self.limits.operation_seconds, batch.fill, lambda: taken.append(batch.take())
             )
         finally:
             batch.remove()
-        if (taken[0] == UNANSWERED).any():
-            missing = int((taken[0] == UNANSWERED).any(axis=1).sum())
+        ids, missing = taken[0]
+        if missing:
             self._broken(f"said done before {missing:,} of its answers were written")
-        ids = np.empty_like(taken[0])
-        ids[order] = taken[0]
-        return ids, window
+        if isinstance(ids, Ragged):
+            return ids.take(np.argsort(order)), window
+        back = np.empty_like(ids)
+        back[order] = ids
+        return back, window
 
     def check_limits(self, doing: str) -> None:
         """Read back what the worker is really under; anything but what was asked breaks the rules."""

@@ -15,7 +15,7 @@ from ann_bench.judge.blocks import blocks
 from ann_bench.judge.driver import Driver, Window
 from ann_bench.judge.failure import EntryFailure, outcome_of
 from ann_bench.judge.plan import Config, Job, Setting
-from ann_bench.judge.record import Questions, Record
+from ann_bench.judge.record import Questions, Record, taken
 from ann_bench.results.model import Bundle, Step
 from ann_bench.sandbox import WorkerSpec
 from ann_bench.workload import Build, Operation, Search
@@ -111,7 +111,9 @@ class _Build:
 
     def _prepare(self, driver: Driver, steps: list[Step]) -> None:
         """All that comes before the first query config: the object, and the index where searches share it."""
-        steps.append(self._step(Call("create"), driver.start(self.job.entry, self.job.build)))
+        ranged = any(search.radius is not None for search in self.setting.workload.searches)
+        needs = {"range_query": "range search"} if ranged else {}
+        steps.append(self._step(Call("create"), driver.start(self.job.entry, self.job.build, needs)))
         first = self.setting.workload.operations[0]
         if isinstance(first, Build):
             window = driver.change(first)
@@ -169,7 +171,8 @@ class _Build:
         run, index, search = place
         operation = self.setting.workload.searches[search]
         where = (self.build, run, search)
-        ids, window = driver.search(published(self.setting.dataset, operation), operation.k, record.order(*where))
+        asked = published(self.setting.dataset, operation)
+        ids, window = driver.search(asked, operation, record.order(*where))
         record.add(where, ids, window)
         record.steps.append(self._step(Call("search", index, run, operation.queries), window))
 
@@ -194,10 +197,10 @@ class _Build:
             asked = controls.asked(record.variant, search)
             order = record.order(self.build, self.setting.runs, search)
             try:
-                ids, window = driver.search(asked, operation.k, order)
+                ids, window = driver.search(asked, operation, order)
             except EntryFailure as failure:
                 raise failure.within("the control batch") from failure
-            record.add_control((self.build, search), ids[controls.numbers[search]], window)
+            record.add_control((self.build, search), taken(ids, controls.numbers[search]), window)
             record.steps.append(self._step(Call("control", index, points=operation.queries), window))
 
     def _finished(self, record: Record) -> None:

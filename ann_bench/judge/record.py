@@ -14,10 +14,12 @@ from ann_bench.judge.control import Answered, Controls
 from ann_bench.judge.driver import Window
 from ann_bench.judge.plan import Config, Setting
 from ann_bench.judge.provenance import provenance
-from ann_bench.judge.scoring import score, stored_ids
-from ann_bench.results.model import INVALID_KINDS, Bundle, Control, Outcome, Score, Status, Step, Usage
+from ann_bench.judge.scores import score
+from ann_bench.judge.scoring import stored_ids
+from ann_bench.ragged import Ragged
+from ann_bench.results.model import INVALID_KINDS, Answers, Bundle, Control, Outcome, Score, Status, Step, Usage
 from ann_bench.sandbox import InForce
-from ann_bench.truth.model import Problem, Truth
+from ann_bench.truth.model import AnyTruth, Problem
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Questions:
     """The searches of a workload with their exact answers, in order; its control batches, where it has them."""
 
     problems: Sequence[Problem]
-    truths: tuple[Truth, ...]
+    truths: tuple[AnyTruth, ...]
     controls: Controls | None = None
 
 
@@ -43,7 +45,7 @@ class Record:
     steps: list[Step] = field(default_factory=list)
     usages: list[Usage] = field(default_factory=list)
     stats: dict[str, Any] = field(default_factory=dict)
-    _answers: list[tuple[int, npt.NDArray[np.int32]]] = field(default_factory=list)
+    _answers: list[tuple[int, Answers]] = field(default_factory=list)
     _controls: dict[tuple[int, int], Answered] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -62,21 +64,21 @@ class Record:
         count = self.setting.workload.searches[search].queries
         return np.random.default_rng([self.seed, build, run, search]).permutation(count)
 
-    def add(self, place: tuple[int, int, int], ids: Array, window: Window) -> None:
+    def add(self, place: tuple[int, int, int], ids: Array | Ragged, window: Window) -> None:
         """Keep the answers of build, run, search; equal answers are kept once, in the place where they came first."""
-        stored = stored_ids(ids)
+        stored = _stored(ids)
         search = place[2]
         self.seconds[place], self._cpu_seconds[place] = window.seconds, window.cpu_seconds
         for index, (other_search, other) in enumerate(self._answers):
-            if other_search == search and np.array_equal(other, stored):
+            if other_search == search and _equal(other, stored):
                 self.answer_of[place] = index
                 return
         self.answer_of[place] = len(self._answers)
         self._answers.append((search, stored))
 
-    def add_control(self, place: tuple[int, int], ids: Array, window: Window) -> None:
+    def add_control(self, place: tuple[int, int], ids: Array | Ragged, window: Window) -> None:
         """Keep what the control batch of build, search gave to the sample."""
-        self._controls[place] = Answered(stored_ids(ids), window.seconds, window.cpu_seconds)
+        self._controls[place] = Answered(_stored(ids), window.seconds, window.cpu_seconds)
 
     def bundle(self, questions: Questions) -> Bundle:
         """Score what was answered; ids that are no answers make the outcome `invalid-answer`."""
@@ -128,6 +130,22 @@ class Record:
             "limits_in_force": asdict(self.in_force) if self.in_force else {},
             "data": {"rows": data.rows, "dim": data.dim, "dtype": data.dtype, "metric": data.metric},
         }
+
+
+def taken(ids: Array | Ragged, numbers: npt.NDArray[np.int64]) -> Array | Ragged:
+    """The answers to some of the queries."""
+    return ids.take(numbers) if isinstance(ids, Ragged) else ids[numbers]
+
+
+def _stored(ids: Array | Ragged) -> Answers:
+    """As they are stored; those within a radius come as they are stored."""
+    return ids if isinstance(ids, Ragged) else stored_ids(ids)
+
+
+def _equal(one: Answers, other: Answers) -> bool:
+    if isinstance(one, Ragged) or isinstance(other, Ragged):
+        return isinstance(one, Ragged) and isinstance(other, Ragged) and one.equals(other)
+    return np.array_equal(one, other)
 
 
 def _control_invalid(control: Control | None) -> str:

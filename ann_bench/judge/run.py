@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ann_bench.datasets.dataset import Dataset
-from ann_bench.errors import StorageError
+from ann_bench.errors import StorageError, UsageError
 from ann_bench.judge.control import Controls, Recipe
 from ann_bench.judge.measure import REFUSED, measure, refuse
 from ann_bench.judge.plan import Config, Job, Plan
+from ann_bench.judge.ranges import most_answers
 from ann_bench.judge.record import Questions
 from ann_bench.progress import Progress, silent
 from ann_bench.results.figures import figures
@@ -53,8 +54,9 @@ def execute(plan: Plan, store: Store, *, force: bool = False, progress: Progress
         log.info("%d of %d results were there already; --force measures them again", tally.found, total)
     if any(todo.values()):
         questions = ask_all(plan.setting.dataset, plan.setting.workload, progress)
-        if not any((truth.ids >= 0).any() for truth in questions.truths):
+        if not any(truth.counts.any() for truth in questions.truths):
             log.warning("no query of this set has any answer: there is no recall to measure")
+        _check_room(plan, questions)
         variants = max((len(todo[job.entry.name]) for job in plan.jobs if not job.refusal), default=0)
         questions = _with_controls(plan, questions, variants, progress)
         for job in plan.jobs:
@@ -97,6 +99,17 @@ def ask_all(
     return Questions(asked, truths)
 
 
+def _check_room(plan: Plan, questions: Questions) -> None:
+    """Raise UsageError where the right answers are more than a batch may hold, so that no entry could give them."""
+    for search, truth in zip(plan.setting.workload.searches, questions.truths, strict=True):
+        found, most = int(truth.counts.sum()), most_answers(search.queries, plan.setting.dataset.rows)
+        if search.radius is not None and found > most:
+            raise UsageError(
+                f"within the radius {search.radius:g} of {plan.setting.dataset.name!r} lie {found:,} answers, and a "
+                f"batch holds at most {most:,}; give its manifest a smaller `radius:`"
+            )
+
+
 def _with_controls(plan: Plan, questions: Questions, variants: int, progress: Progress) -> Questions:
     """The questions with control batches for so many query configs, where searches do not change the index."""
     setting = plan.setting
@@ -134,7 +147,8 @@ def _tell(job: Job, bundle: Bundle) -> None:
             "%s: mean recall %.4f over %d searches, %.1f s", name, shown.recall, shown.searches, shown.total_seconds
         )
     else:
-        log.info("%s: recall %.4f, %s QPS", name, shown.recall, f"{shown.qps:,.0f}")
+        what = shown.measured if shown.ranged else "recall"
+        log.info("%s: %s %.4f, %s QPS", name, what, shown.recall, f"{shown.qps:,.0f}")
 
 
 @contextmanager

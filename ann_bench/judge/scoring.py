@@ -82,7 +82,7 @@ def score(problem: Problem, truth: Truth, ids: npt.NDArray[np.int32]) -> Score:
     possible = (truth.ids >= 0).sum(axis=1)
     last = np.maximum(possible - 1, 0)[:, None]
     kth = np.where(possible > 0, np.take_along_axis(truth.distances, last, axis=1)[:, 0], -np.inf)
-    slack = 0.0 if _exact(problem) else FLOAT_TOLERANCE
+    slack = 0.0 if exact_distances(problem) else FLOAT_TOLERANCE
     reach = kth + np.abs(np.where(np.isfinite(kth), kth, 0.0)) * slack
 
     def count(hits: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint16]:
@@ -106,7 +106,7 @@ def _among(ids: npt.NDArray[Any], truth: npt.NDArray[Any]) -> npt.NDArray[np.boo
     return found & (ids >= 0)
 
 
-def _exact(problem: Problem) -> bool:
+def exact_distances(problem: Problem) -> bool:
     """Whether distances are whole numbers: integer elements, and a metric that does not divide."""
     base = problem.base
     dtype = np.dtype(base.data.dtype if isinstance(base, CsrRef) else base.dtype)

@@ -11,12 +11,12 @@ from ann_bench.datasets.dataset import Dataset
 from ann_bench.errors import ResultError
 from ann_bench.judge.control import Controls, Recipe
 from ann_bench.judge.plan import data_hashes
-from ann_bench.judge.scoring import score
-from ann_bench.judge.verify_control import must_equal, verify_control
+from ann_bench.judge.scores import score
+from ann_bench.judge.verify_control import must_equal, must_fit, verify_control
 from ann_bench.judge.verify_steps import verify_steps
 from ann_bench.results.model import Bundle, Status
 from ann_bench.tracks import find_track
-from ann_bench.truth.model import Problem, Truth
+from ann_bench.truth.model import AnyTruth, Problem
 from ann_bench.truth.problems import problems
 from ann_bench.truth.store import truths_for
 
@@ -29,7 +29,7 @@ class Reference:
     """
 
     asked: Sequence[Problem]
-    truths: tuple[Truth, ...]
+    truths: tuple[AnyTruth, ...]
     make: Callable[[Recipe], Controls]
     _last: dict[Recipe, Controls] = field(default_factory=dict)
 
@@ -107,10 +107,10 @@ def _plan(bundle: Bundle) -> None:
     expected = (bundle.identity["builds"], bundle.identity["runs"], len(counts))
     if bundle.seconds.shape != expected:
         raise ResultError(f"times of {bundle.seconds.shape} builds, runs and searches, measured were {expected}")
+    searches = [step for step in bundle.identity["workload"] if step["op"] == "search"]
     for index, ids in enumerate(bundle.answers):
-        shape = (counts[_search_of(bundle, index)], bundle.identity["k"])
-        if ids.shape != shape:
-            raise ResultError(f"the answers {index} are {ids.shape}, asked were {shape} (queries, k)")
+        search = searches[_search_of(bundle, index)]
+        must_fit(ids, search["queries"], search, f"answers {index}")
 
 
 def _status(bundle: Bundle) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from ann_bench.errors import ResultError
 from ann_bench.judge.control import Controls, Recipe
-from ann_bench.results.model import Bundle, Control, Score
+from ann_bench.ragged import Ragged
+from ann_bench.results.model import Answers, Bundle, Control, Score
 
 #: No run has more query configs than this: a file that says so would keep us busy for ever.
 MOST_VARIANTS = 1000
@@ -23,12 +25,10 @@ def verify_control(bundle: Bundle, control: Control, controls: Callable[[Recipe]
     for stored, numbers in zip(control.numbers, again.numbers, strict=True):
         if not np.array_equal(stored, numbers):
             raise ResultError("the control batch scores other queries than its seed says")
-    for search, k in enumerate(step["k"] for step in bundle.identity["workload"] if step["op"] == "search"):
+    for search, step in enumerate(step for step in bundle.identity["workload"] if step["op"] == "search"):
         for index in control.answer_of[:, search][control.answer_of[:, search] >= 0].tolist():
             ids, what = control.answers[index], f"control answers {index}"
-            shape = (len(control.numbers[search]), k)
-            if ids.shape != shape:
-                raise ResultError(f"the {what} are {ids.shape}, asked were {shape} (queries, k)")
+            must_fit(ids, len(control.numbers[search]), step, what)
             must_equal(control.scores[index], again.score(control.variant, search, ids), what)
 
 
@@ -47,15 +47,32 @@ def _shapes(bundle: Bundle, control: Control) -> None:
         raise ResultError("a control batch took no time")
 
 
+def must_fit(ids: Answers, queries: int, search: Mapping[str, Any], what: str) -> None:
+    """Raise ResultError unless answers have the shape that a search of the workload, as JSON, asks for."""
+    ranged = "radius" in search
+    if isinstance(ids, Ragged) is not ranged:
+        raise ResultError(f"the {what} are not those of a search {'within a radius' if ranged else 'for the nearest'}")
+    if isinstance(ids, Ragged):
+        if ids.queries != queries:
+            raise ResultError(f"the {what} are for {ids.queries} queries, asked were {queries}")
+    elif ids.shape != (shape := (queries, search["k"])):
+        raise ResultError(f"the {what} are {ids.shape}, asked were {shape} (queries, k)")
+
+
 def must_equal(stored: Score, again: Score, what: str) -> None:
     """Raise ResultError, naming the first query that differs, unless a stored score is the recomputed one."""
-    for name in ("possible", "hits", "hits_strict", "hits_bigann"):
+    for name in ("possible", "hits", "hits_strict", "hits_bigann", "returned", "curve"):
         old, new = getattr(stored, name), getattr(again, name)
+        if old is None and new is None:
+            continue
+        if old is None or new is None:
+            raise ResultError(f"{name} of {what}: {'not stored' if old is None else 'stored where there is none'}")
         if old.shape != new.shape:
             raise ResultError(f"{name} of {what}: stored for {len(old)} queries, there are {len(new)}")
-        differs = np.flatnonzero(old != new)
+        differs = np.argwhere(old != new)
         if len(differs):
-            at = int(differs[0])
-            raise ResultError(f"{name} of {what}, query {at}: stored {old[at]}, recomputed {new[at]}")
+            at = tuple(differs[0].tolist())
+            place = f"query {at[0]}" if name != "curve" else f"threshold {at[1]}"
+            raise ResultError(f"{name} of {what}, {place}: stored {old[at]}, recomputed {new[at]}")
     if dict(stored.invalid) != dict(again.invalid):
         raise ResultError(f"invalid ids of {what}: stored {stored.invalid}, recomputed {again.invalid}")

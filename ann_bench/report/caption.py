@@ -38,7 +38,8 @@ def _data(one: Figures) -> str:
         parts.append(f"{shape} {data.get('dtype', '')}".strip())
     metric = str(data.get("metric") or one.identity.fields.get("metric") or "")
     parts += [_METRICS.get(metric, metric)] if metric else []
-    return f"{', '.join(parts)}, {one.queries} queries, k = {one.k}."
+    asked = f"radius {one.radius:g}" if one.ranged else f"k = {one.k}"
+    return f"{', '.join(parts)}, {one.queries} queries, {asked}."
 
 
 def _conditions(one: Figures) -> str:

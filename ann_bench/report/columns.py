@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.text import Text
 
@@ -13,12 +13,21 @@ from ann_bench.results.figures import Figures
 #: A head, and what stands under it.
 Columns = dict[str, Callable[[Figures], str | Text]]
 
+_PRECISION: Columns = {"precision": lambda one: show.recall(one.precision)}
 
-def columns(figures: Iterable[Figures], k: int, *, wide: bool) -> Columns:
+
+def recall_head(figures: Iterable[Figures], k: int) -> str:
+    """What stands at the head of the recalls."""
+    names = {one.measured for one in figures}
+    return names.pop() if len(names) == 1 else f"recall@{k}"
+
+
+def columns(figures: Sequence[Figures], k: int, *, wide: bool) -> Columns:
     """Of streams also the worst search, the changes and the whole time; in short where the table is not `wide`."""
+    head = recall_head(figures, k)
     if any(one.changes for one in figures):
         found: Columns = {
-            f"recall@{k}": lambda one: show.recall(one.recall),
+            head: lambda one: show.recall(one.recall),
             "least": lambda one: show.recall(one.least_recall),
             "QPS": lambda one: _plain(one.qps),
             "inserts/s": lambda one: _plain(one.inserts_per_second),
@@ -28,7 +37,8 @@ def columns(figures: Iterable[Figures], k: int, *, wide: bool) -> Columns:
         }
         return {head: one for head, one in found.items() if wide or head != "deletes/s"}
     return {
-        f"recall@{k}": lambda one: show.recall(one.recall),
+        head: lambda one: show.recall(one.recall),
+        **(_PRECISION if any(one.ranged for one in figures) else {}),
         "QPS, 95 %": lambda one: Text((show.rate if wide else show.short_rate)(one.qps, one.qps_low, one.qps_high)),
         "build s": lambda one: show.seconds(one.build_seconds),
         "memory": lambda one: show.size(one.peak_memory_bytes),

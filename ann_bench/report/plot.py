@@ -99,19 +99,19 @@ def _frame(figure: Figure, picture: Picture) -> Axes:
     scale_recall(axes, min(_low(one.recall_low, one.recall) for one in points), bound)
     scale_rate(axes, min(rates), max(rates))
     head_and_foot(figure, title(picture), lines)
-    axes.set_xlabel(f"recall@{points[0].k}", fontsize=TEXT)
+    axes.set_xlabel("average precision" if points[0].ranged else points[0].measured, fontsize=TEXT)
     axes.set_ylabel("queries per second", fontsize=TEXT)
     plain_frame(axes)
     if bound is not None:
-        _bound(axes, bound)
+        _bound(axes, bound, points[0].measured if points[0].ranged else "recall")
     return axes
 
 
-def _bound(axes: Axes, bound: float) -> None:
+def _bound(axes: Axes, bound: float, name: str) -> None:
     """The line that a result must reach to be ranked."""
     axes.axvline(bound, color="#666666", linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     axes.annotate(
-        f"recall {bound:g}", (bound, 1), xycoords=("data", "axes fraction"), xytext=(0, 2), textcoords="offset points",
+        f"{name} {bound:g}", (bound, 1), xycoords=("data", "axes fraction"), xytext=(0, 2), textcoords="offset points",
         ha="center", va="bottom", fontsize=SMALL, color="#666666",
     )  # fmt: skip
 

@@ -47,7 +47,7 @@ class _Panel:
 def draw_stream(picture: Picture) -> Figure:
     """The picture as a matplotlib figure of its own: for each algorithm its best query config by the track's score."""
     best = _best(picture)
-    panels = _panels([stage for one in best.values() for stage in one.stages], picture.points[0].k)
+    panels = _panels([stage for one in best.values() for stage in one.stages], picture.points[0].measured)
     lines = wrapped(caption(picture, _reading(picture, best)))
     below = 0.62 + 0.135 * len(lines)
     height = 0.5 + _FIRST + (len(panels) - 1) * (_OTHER + _GAP) + below
@@ -93,12 +93,12 @@ def _reading(picture: Picture, best: dict[str, Figures]) -> str:
     return f"One line an algorithm, its best query config{others}. Mean recall over all searches: {means}."
 
 
-def _panels(stages: Sequence[Stage], k: int) -> list[_Panel]:
+def _panels(stages: Sequence[Stage], measured: str) -> list[_Panel]:
     """Recall, time of searches, speed of each kind of change that there is, live points, memory."""
     kinds = {stage.kind for stage in stages}
     changes = [_speed(kind) for kind in CHANGES if kind in kinds]
     return [
-        _Panel(f"recall@{k}", lambda stage: stage.recall, _shares),
+        _Panel(measured, lambda stage: stage.recall, _shares),
         _Panel("ms / query", lambda stage: 1e3 * stage.latency if stage.kind == "search" else math.nan, _logarithmic),
         *changes,
         _Panel("live points", lambda stage: float(stage.live), _amounts, shared=True),

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ann_bench.report import format as show
-from ann_bench.report.columns import columns, of_the_best
+from ann_bench.report.columns import columns, of_the_best, recall_head
 from ann_bench.report.ranking import best_per_algorithm
 from ann_bench.results.figures import Figures
 from ann_bench.tracks import Score
@@ -85,7 +85,8 @@ class _Results:
     def _best(self, score: Score, wide: bool) -> Table:
         shown = of_the_best(columns(self.figures, self.k, wide=wide))
         table = _table("algorithm", "query", *shown)
-        bound = "" if score.least_recall is None else f" at recall@{self.k} >= {score.least_recall:.2f}"
+        head = recall_head(self.figures, self.k)
+        bound = "" if score.least_recall is None else f" at {head} >= {score.least_recall:.2f}"
         table.title = f"{_RANKED.get(score.figure, f'Best {score.figure}')}{bound}"
         table.title_justify, table.title_style = "left", "bold"
         measured = {one.algorithm for one in self.figures if not math.isnan(one.recall)}

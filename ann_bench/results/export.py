@@ -86,7 +86,7 @@ def _markdown(rows: Sequence[Row]) -> bytes:
 def _cell(name: str, value: Any) -> str:
     if value is None:
         return ""
-    if "recall" in name:
+    if "recall" in name or name == "precision":
         return f"{value:.4f}"
     if isinstance(value, float):
         return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ann_bench.results import ranges
 from ann_bench.results.control import control_recall
 from ann_bench.results.model import INVALID_KINDS, Bundle, Identity, Score, Status
 from ann_bench.results.notes import notes
@@ -26,7 +27,7 @@ COLUMNS = (
     "qps", "qps_best", "qps_low", "qps_high",
     "build_seconds", "peak_memory_bytes", "sandbox", "cpus", "memory_limit_bytes", "runs", "control_recall",
     "searches", "least_recall", "search_seconds", "update_seconds",
-    "inserts_per_second", "deletes_per_second", "replaces_per_second",
+    "inserts_per_second", "deletes_per_second", "replaces_per_second", "radius", "precision",
 )  # fmt: skip
 
 
@@ -36,7 +37,8 @@ class Figures:
 
     `build` and `query` are canonical JSON. Recall lies within 0 and 1, `qps` counts queries per second. `invalid`
     counts the ids of each of INVALID_KINDS in the worst run; `notes` say what looks odd. `stages` has the figures of
-    each operation, where the workload changes the index. A bundle that is not `ok` has the figures of what it did
+    each operation, where the workload changes the index. Of range searches `recall` is average precision (`radius` is
+    NaN of all others); `measured` names what it is. A bundle that is not `ok` has the figures of what it did
     measure; they are no result.
     """
 
@@ -71,6 +73,8 @@ class Figures:
     inserts_per_second: float = math.nan
     deletes_per_second: float = math.nan
     replaces_per_second: float = math.nan
+    radius: float = math.nan
+    precision: float = math.nan
     detail: str = ""
     notes: tuple[str, ...] = ()
     invalid: Mapping[str, int] = field(default_factory=dict)
@@ -89,6 +93,16 @@ class Figures:
         return changes_index(self.identity.fields.get("workload", ()))
 
     @property
+    def measured(self) -> str:
+        """What `recall` is, for the heads of tables and the axes of pictures."""
+        return "AP" if self.ranged else f"recall@{self.k}"
+
+    @property
+    def ranged(self) -> bool:
+        """Whether all rows within a radius were asked for."""
+        return math.isfinite(self.radius)
+
+    @property
     def total_seconds(self) -> float:
         """Seconds of all builds, changes and searches of a run; NaN where there was no search."""
         parts = (self.build_seconds, self.update_seconds, self.search_seconds)
@@ -103,7 +117,7 @@ class Figures:
 def figures(bundle: Bundle) -> Figures:
     """Derive all the figures of a bundle; docs/results.md says how each is defined."""
     identity = bundle.identity
-    means = np.array([_recall_of(score.hits, score.possible) for score in bundle.scores])
+    means = np.array([_mean_of(score, score.hits) for score in bundle.scores])
     recall = _recall(bundle, means)
     updates = changes(bundle)
     streams = changes_index(identity.fields.get("workload", ()))
@@ -119,7 +133,7 @@ def figures(bundle: Bundle) -> Figures:
         k=int(identity["k"]),
         status=bundle.outcome.status.value,
         recall=recall.value,
-        recall_strict=_plain_recall(bundle, lambda score: _recall_of(score.hits_strict, score.possible)),
+        recall_strict=_plain_recall(bundle, lambda score: _mean_of(score, score.hits_strict)),
         recall_bigann=_plain_recall(bundle, lambda score: _bigann(score, int(identity["k"]))),
         recall_low=recall.low,
         recall_high=recall.high,
@@ -141,6 +155,8 @@ def figures(bundle: Bundle) -> Figures:
         inserts_per_second=updates.insert_rate,
         deletes_per_second=updates.delete_rate,
         replaces_per_second=updates.replace_rate,
+        radius=ranges.radius_of(identity.fields.get("workload", ())),
+        precision=_plain_recall(bundle, ranges.precision),
         detail=bundle.outcome.detail,
         notes=notes(bundle),
         invalid=_invalid(bundle),
@@ -153,6 +169,11 @@ def figures(bundle: Bundle) -> Figures:
 def canonical(value: Any) -> str:
     """JSON in which equal values are equal texts: sorted keys, no blanks."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _mean_of(score: Score, hits: npt.NDArray[Any]) -> float:
+    """What the recall of one batch is: average precision where searches have a radius."""
+    return (ranges.share_found if score.returned is not None else _recall_of)(hits, score.possible)
 
 
 def _recall_of(hits: npt.NDArray[Any], possible: npt.NDArray[Any]) -> float:
@@ -200,6 +221,8 @@ def _plain_recall(bundle: Bundle, of: Callable[[Score], float]) -> float:
 
 def _bigann(score: Score, k: int) -> float:
     """Recall as big-ann-benchmarks has it: every query, also one with fewer than k true answers, counts k."""
+    if score.returned is not None:
+        return ranges.bigann_precision(score)
     count = len(score.hits_bigann)
     return int(score.hits_bigann.sum(dtype=np.int64)) / (k * count) if count else math.nan
 
@@ -221,7 +244,10 @@ def _search_seconds(bundle: Bundle) -> float:
 def _recall(bundle: Bundle, means: Floats) -> Estimate:
     """Tie-tolerant recall with its interval."""
     used = _used(bundle)
-    queries = [score.recalls for score in bundle.scores]
+    queries = [
+        score.recalls if score.returned is None else ranges.query_shares(score, float(value))
+        for score, value in zip(bundle.scores, means, strict=True)
+    ]
     return recall_estimate(_runs(used, means), _query_means(used, queries, means))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
@@ -17,9 +17,12 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from ann_bench.ragged import Ragged, offsets_of
 from ann_bench.results.model import (
+    CURVE,
     INVALID_KINDS,
     STEP_KINDS,
+    Answers,
     Bundle,
     Control,
     Identity,
@@ -32,7 +35,8 @@ from ann_bench.results.model import (
 
 FORMAT = "ann-bench bundle"
 #: 2: the steps lie in arrays. In files of version 1 they are part of the manifest, without times of day and memory.
-VERSION = 2
+#: 3: answers of range searches, of any number to a query.
+VERSION = 3
 
 #: What every identity says; figures and tables rely on it.
 REQUIRED = (
@@ -47,6 +51,7 @@ _STEPS = {
     "memory_bytes": "<i8", "points": "<i8",
 }  # fmt: skip
 _CHUNK_BYTES = 1 << 20
+_RAGGED = -1  # in the place of k
 
 
 def fill(file: h5py.File, bundle: Bundle) -> None:
@@ -66,16 +71,28 @@ def fill(file: h5py.File, bundle: Bundle) -> None:
         _put_control(file.create_group("control"), bundle.control)
 
 
-def _put_scored(group: h5py.Group, answers: Sequence[npt.NDArray[Any]], scores: Sequence[Score]) -> None:
+def _put_scored(group: h5py.Group, answers: Sequence[Answers], scores: Sequence[Score]) -> None:
     """Answers and the score of each."""
-    shapes = np.array([ids.shape for ids in answers], dtype="<i8").reshape(-1, 2)
-    _put(group, "answer_shapes", shapes)
-    _put_parts(group, "answers", answers, "<i4")
+    shapes = [(ids.queries, _RAGGED) if isinstance(ids, Ragged) else ids.shape for ids in answers]
+    _put(group, "answer_shapes", np.array(shapes, dtype="<i8").reshape(-1, 2))
+    _put_parts(group, "answers", [ids.ids if isinstance(ids, Ragged) else ids for ids in answers], "<i4")
+    ragged = [ids.counts for ids in answers if isinstance(ids, Ragged)]
+    if ragged:
+        _put_parts(group, "answer_counts", ragged, "<i4")
     _put(group, "score_sizes", np.array([len(score.hits) for score in scores], dtype="<i8"))
+    ranged = [score for score in scores if score.returned is not None and score.curve is not None]
     for name in _SCORES:
-        _put_parts(group, name, [getattr(score, name) for score in scores], "<u2")
+        _put_parts(group, name, [getattr(score, name) for score in scores], "<u4" if ranged else "<u2")
+    if ranged:
+        _put_parts(group, "returned", [_of_all(score) for score in scores], "<u4")
+        curves = [np.full((2, CURVE), -1) if score.curve is None else score.curve for score in scores]
+        _put(group, "curve", np.array(curves, dtype="<i8"))
     invalid = [[score.invalid.get(kind, 0) for kind in INVALID_KINDS] for score in scores]
     _put(group, "invalid", np.array(invalid, dtype="<i8").reshape(-1, len(INVALID_KINDS)))
+
+
+def _of_all(score: Score) -> npt.NDArray[Any]:
+    return np.zeros(len(score.hits), dtype=np.uint32) if score.returned is None else score.returned
 
 
 def _put_steps(group: h5py.Group, steps: Sequence[Step]) -> None:
@@ -231,10 +248,17 @@ def _parts(flat: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> list[npt.NDArray[
     return [flat[start:stop] for start, stop in pairwise(ends.tolist())]
 
 
-def _answers(group: h5py.Group) -> tuple[npt.NDArray[np.int32], ...]:
-    shapes = group["answer_shapes"][()]
-    parts = _parts(group["answers"][()], shapes.prod(axis=1))
-    return tuple(part.reshape(shape) for part, shape in zip(parts, shapes.tolist(), strict=True))
+def _answers(group: h5py.Group) -> tuple[Answers, ...]:
+    shapes = group["answer_shapes"][()].tolist()
+    ragged = [queries for queries, k in shapes if k == _RAGGED]
+    lists = iter(_parts(group["answer_counts"][()], np.array(ragged)) if ragged else ())
+    offsets = [offsets_of(next(lists)) if k == _RAGGED else None for _, k in shapes]
+    sizes = [math.prod(shape) if own is None else int(own[-1]) for shape, own in zip(shapes, offsets, strict=True)]
+    parts = _parts(group["answers"][()], np.array(sizes, dtype=np.int64))
+    return tuple(
+        part.reshape(shape) if own is None else Ragged(own, part)
+        for part, shape, own in zip(parts, shapes, offsets, strict=True)
+    )
 
 
 def _scores(group: h5py.Group) -> tuple[Score, ...]:
@@ -242,7 +266,11 @@ def _scores(group: h5py.Group) -> tuple[Score, ...]:
     columns = [_parts(group[name][()], sizes) for name in _SCORES]
     invalid = [dict(zip(INVALID_KINDS, row, strict=True)) for row in group["invalid"][()].tolist()]
     arrays = [dict(zip(_SCORES, values, strict=True)) for values in zip(*columns, strict=True)]
-    return tuple(Score(**values, invalid=counts) for values, counts in zip(arrays, invalid, strict=True))
+    scores = [Score(**values, invalid=counts) for values, counts in zip(arrays, invalid, strict=True)]
+    if "curve" in group:
+        more = zip(scores, _parts(group["returned"][()], sizes), group["curve"][()], strict=True)
+        scores = [one if curve[0, 0] < 0 else replace(one, returned=own, curve=curve) for one, own, curve in more]
+    return tuple(scores)
 
 
 def _steps(group: h5py.Group, kinds: Sequence[str]) -> tuple[Step, ...]:

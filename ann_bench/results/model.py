@@ -8,10 +8,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from ann_bench.ragged import Ragged
+
+#: The ids of one batch as they are stored: int32 (queries, k), or those within a radius.
+Answers: TypeAlias = "npt.NDArray[np.int32] | Ragged"
 
 
 class Status(str, Enum):
@@ -60,19 +65,30 @@ class Identity:
 INVALID_KINDS = ("out_of_range", "duplicate", "not_live", "fails_filter")
 
 
+#: Thresholds at which the answers of a range search are counted.
+CURVE = 100
+
+Counts: TypeAlias = "npt.NDArray[np.unsignedinteger[Any]]"
+
+
 @dataclass(frozen=True)
 class Score:
     """What one array of answers is worth, query by query; every array has shape (queries,).
 
     `hits` are the tie-tolerant ones, `hits_strict` those whose id is in the truth, `hits_bigann` big-ann's;
     `possible` is min(k, true answers). `invalid` counts the answers of each kind of INVALID_KINDS.
+
+    Of a range search `possible` counts all true answers, `returned` all ids that were given, and `curve` (2, CURVE) the
+    answers and the right ones below each of CURVE thresholds of the distance, over all queries.
     """
 
-    hits: npt.NDArray[np.uint16]
-    hits_strict: npt.NDArray[np.uint16]
-    hits_bigann: npt.NDArray[np.uint16]
-    possible: npt.NDArray[np.uint16]
+    hits: Counts
+    hits_strict: Counts
+    hits_bigann: Counts
+    possible: Counts
     invalid: Mapping[str, int]
+    returned: Counts | None = None
+    curve: npt.NDArray[np.int64] | None = None
 
     @property
     def recalls(self) -> npt.NDArray[np.float64]:
@@ -144,7 +160,7 @@ class Control:
     cpu_seconds: npt.NDArray[np.float64]
     published_cpu_seconds: npt.NDArray[np.float64]
     answer_of: npt.NDArray[np.int32]
-    answers: tuple[npt.NDArray[np.int32], ...]
+    answers: tuple[Answers, ...]
     scores: tuple[Score, ...]
 
 
@@ -153,8 +169,9 @@ class Bundle:
     """One measurement, raw.
 
     `answers` holds the distinct arrays of ids (queries, k), in the order of the query set, -1 where there is
-    no answer; `scores` one score for each. `answer_of[b, r, s]` says which of them build `b`, run `r`,
-    search `s` gave (-1: it never came), `seconds[b, r, s]` how long that batch took (NaN: never).
+    no answer (or the lists of ids of range searches); `scores` one score for each. `answer_of[b, r, s]` says which
+    of them build `b`, run `r`, search `s` gave (-1: it never came), `seconds[b, r, s]` how long that batch took (NaN:
+    never).
     `counts[s]` is the number of queries in search `s`. `truths` are the keys of the ground truths, one per search.
     `steps` are all the calls, build by build in the order of time.
     `control` is None where no control batch came back, as in files from before there were any.
@@ -166,7 +183,7 @@ class Bundle:
     counts: tuple[int, ...] = ()
     seconds: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0, 0)))
     answer_of: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0, 0), np.int32))
-    answers: tuple[npt.NDArray[np.int32], ...] = ()
+    answers: tuple[Answers, ...] = ()
     scores: tuple[Score, ...] = ()
     steps: tuple[Step, ...] = ()
     usage: Usage = field(default_factory=Usage)

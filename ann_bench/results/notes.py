@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ann_bench.results.control import compare, delays
 from ann_bench.results.model import Bundle
+from ann_bench.results.ranges import precision
 
 #: A first run that is slower than the others by this factor, and by this many seconds, is worth a note.
 SLOW_FACTOR, SLOW_SECONDS = 3.0, 0.05
@@ -17,11 +20,19 @@ UNSEEN_FACTOR, UNSEEN_FACTOR_ALONE = 2.0, 10.0
 #: A recall of the control batch that is lower by this much is worth a note, where chance is no explanation: by chance
 #: alone a result gets one with a probability below exp(-CHANCE ** 2 / 2), 1 in 250,000.
 UNSEEN_DROP, CHANCE = 0.02, 5.0
+#: A share of ids beyond the radius that is worth a note: they cost no average precision.
+BEYOND = 0.1
 
 
 def notes(bundle: Bundle) -> tuple[str, ...]:
     """One line for each thing that looks odd; none of them changes a figure."""
-    found = (_slow_start(bundle), _work_outside(bundle), _unseen_worse(bundle), _unseen_slower(bundle))
+    found = (
+        _slow_start(bundle),
+        _work_outside(bundle),
+        _unseen_worse(bundle),
+        _unseen_slower(bundle),
+        _beyond(bundle),
+    )
     return tuple(note for note in found if note)
 
 
@@ -71,3 +82,9 @@ def _unseen_slower(bundle: Bundle) -> str:
         return ""
     worst = f"{max(factors):,.1f} x the time of the published ones"
     return f"queries that nobody had seen took {worst}: answered from a table, or from a cache?"
+
+
+def _beyond(bundle: Bundle) -> str:
+    """Of many ids beyond the radius: the least precise of the answers."""
+    least = min((one for score in bundle.scores if not math.isnan(one := precision(score))), default=1.0)
+    return f"{1 - least:.0%} of the ids returned lie beyond the radius" if least < 1 - BEYOND else ""

@@ -56,6 +56,29 @@ def pair_distances(
     return result
 
 
+def listed_distances(
+    metric: Metric,
+    queries: npt.NDArray[Any] | csr_matrix,
+    base: npt.NDArray[Any] | csr_matrix,
+    pairs: tuple[npt.NDArray[Any], npt.NDArray[Any]],
+) -> Floats:
+    """The exact distances of pairs: numbers of queries and of base rows, two arrays of one length; float64 (n,)."""
+    numbers, rows = pairs
+    left, right = rows_of(queries), rows_of(base)
+    integers = left.small_integers and right.small_integers
+    result = np.empty(len(rows))
+    chunk = chunk_pairs(right.values_per_row)
+
+    def fill(first: int, last: int) -> None:
+        for start in range(first, last, chunk):
+            part = slice(start, min(start + chunk, last))
+            result[part] = paired(metric, left.take(numbers[part]), right.take(rows[part]), integers)
+
+    if len(rows):
+        _share(fill, len(rows), int(len(rows) * right.values_per_row))
+    return result
+
+
 @dataclass(frozen=True)
 class _DensePairs:
     """Distances of queries to the rows that `rows` (nq, m) names, to be written to `result`."""

@@ -56,7 +56,7 @@ def exact(
         inverted.search(problem, points, best, inverted.Crew(cores.threads(), progress))
         return points.ids(best.points), best.distances
     work = _Work(problem, base, queries, points, best)
-    jobs = _Jobs(_matches(problem, points, memory_bytes, scratch), work, queries.count, progress)
+    jobs = _Jobs(matching(problem, points, memory_bytes, scratch), work, queries.count, progress)
     with blas.one_thread():
         jobs.run()
     return points.ids(best.points), best.distances
@@ -81,7 +81,8 @@ def check(problem: Problem) -> None:
             raise DataError(f"the {name} has {vectors.shape[0]} vectors, its tags are for {tags.shape[0]}")
 
 
-def _matches(problem: Problem, points: Points, memory_bytes: int, scratch: Path | None) -> Iterator[Match]:
+def matching(problem: Problem, points: Points, memory_bytes: int, scratch: Path | None) -> Iterator[Match]:
+    """The groups of the queries with the points that hold all their tags; one of all where nothing is filtered."""
     if problem.query_tags is None or problem.tags is None:
         everyone = Group((), np.arange(problem.queries.shape[0]))
         yield everyone, None

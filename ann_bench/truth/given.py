@@ -14,7 +14,8 @@ from ann_bench.arrays import CsrRef
 from ann_bench.datasets.formats.knn import read_truth
 from ann_bench.errors import DataError
 from ann_bench.truth.distance import pair_distances
-from ann_bench.truth.model import Problem, Truth
+from ann_bench.truth.given_ranges import check_ranges
+from ann_bench.truth.model import AnyTruth, Problem, RangeTruth
 
 Ints = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.float64]
@@ -26,21 +27,25 @@ _SEED = 20_231  # the sample is the same in every run: an error is found again
 _TOLERANCE = 1e-5
 
 
-def check_given(problem: Problem, truth: Truth, given_file: Path) -> None:
+def check_given(problem: Problem, truth: AnyTruth, given_file: Path) -> None:
     """Raise DataError, naming the first wrong query, where a truth file disagrees with our exact answers.
 
     `given_file` is of the layout of big-ann-benchmarks (see `datasets.formats.knn`). For each query that is looked
     at (all of at most 2,000, else a sample of 1,000) it must name as many answers as there are, each a live row that
     holds the tags, none twice, at the true distances. Distances are computed from its ids: ties may be broken in
     another way, and the unit of its own distances does not matter. Where it holds another k the smaller is compared.
+    For searches by radius see `check_ranges`.
     """
-    ids, _ = read_truth(given_file)
     count = problem.queries.shape[0]
-    if len(ids) != count:
-        raise DataError(f"{given_file}: it answers {len(ids):,} queries, the query set has {count:,}")
     chosen = np.arange(count)
     if count > _WHOLE:
         chosen = np.sort(np.random.default_rng(_SEED).choice(count, _SAMPLE, replace=False))
+    if isinstance(truth, RangeTruth):
+        check_ranges(problem, truth, given_file, chosen, _TOLERANCE)
+        return
+    ids, _ = read_truth(given_file)
+    if len(ids) != count:
+        raise DataError(f"{given_file}: it answers {len(ids):,} queries, the query set has {count:,}")
     k = min(ids.shape[1], truth.ids.shape[1])
     checked = _Checked(problem, chosen, np.asarray(ids[chosen, :k], dtype=np.int64))
     reason = checked.first_fault(truth.ids[chosen, :k], truth.distances[chosen, :k])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ann_bench.arrays import CsrRef, Ref
 from ann_bench.datasets.dataset import Metric
+from ann_bench.ragged import Ragged
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,13 @@ class Problem:
     live: Live | None = None
     radius: float | None = None
 
+    @property
+    def reach(self) -> float:
+        """The distance below which an answer lies; infinite without a radius."""
+        if self.radius is None:
+            return float("inf")
+        return -self.radius if self.metric == "ip" else self.radius
+
 
 @dataclass(frozen=True)
 class Truth:
@@ -49,3 +58,28 @@ class Truth:
     ids: npt.NDArray[np.int32]
     distances: npt.NDArray[np.float64]
     key: str
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How many true answers each query has, (queries,)."""
+        return np.asarray((self.ids >= 0).sum(axis=1, dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class RangeTruth:
+    """All rows within the radius of each query, nearest first, ties to the smaller id.
+
+    `found` holds the ids, int32; `distances` (total,) float64 as in `Truth`; `key` as there.
+    """
+
+    found: Ragged
+    distances: npt.NDArray[np.float64]
+    key: str
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How many true answers each query has, (queries,)."""
+        return self.found.counts
+
+
+AnyTruth: TypeAlias = Truth | RangeTruth

@@ -23,8 +23,9 @@ from ann_bench.truth.exact import check
 from ann_bench.truth.given import check_given
 from ann_bench.truth.kept import Answer, Block, Outline, Part, read
 from ann_bench.truth.lives import Runs, hash_of, runs_of
-from ann_bench.truth.model import Problem, Truth
+from ann_bench.truth.model import AnyTruth, Problem, Truth
 from ann_bench.truth.problems import Searches
+from ann_bench.truth.ranges import range_truth
 from ann_bench.truth.streams import Tops
 
 __all__ = ["DEFAULT_MEMORY", "check_given", "key_of", "truth_for", "truths_for"]
@@ -34,14 +35,14 @@ _VERSION = 2  # to be raised whenever the same problem may get another answer, o
 
 def truth_for(
     problem: Problem, cache: Path | None = None, progress: Progress = silent, memory_bytes: int = DEFAULT_MEMORY
-) -> Truth:
+) -> AnyTruth:
     """The exact answers to one problem; see `truths_for`."""
     return truths_for(Searches.of([problem]), cache, progress, memory_bytes)[0]
 
 
 def truths_for(
     searches: Searches, cache: Path | None = None, progress: Progress = silent, memory_bytes: int = DEFAULT_MEMORY
-) -> tuple[Truth, ...]:
+) -> tuple[AnyTruth, ...]:
     """The exact answers to all the searches of a workload: from the cache, else computed and kept there.
 
     The arrays are mapped from the file, read-only. `cache` is the cache folder (None: the one of `datasets.cache`).
@@ -51,10 +52,35 @@ def truths_for(
     """
     for kind in searches.kinds:
         check(kind)
+    folder = (cache_root() if cache is None else cache) / "truth"
+    if any(kind.radius is not None for kind in searches.kinds):
+        return _one_by_one(searches, Means(memory_bytes, folder), progress)
+    return _together(searches, Means(memory_bytes, folder), progress)
+
+
+def _one_by_one(searches: Searches, means: Means, progress: Progress) -> tuple[AnyTruth, ...]:
+    """Each range search by itself, what else there is together."""
+    ranged = [searches.kinds[kind].radius is not None for kind in searches.kind_of]
+    rest = [place for place, of in enumerate(ranged) if not of]
+    others = Searches(searches.kinds, [searches.kind_of[i] for i in rest], [searches.lives[i] for i in rest])
+    nearest = iter(_together(others, means, progress))
+    found: list[AnyTruth] = []
+    for place, of in enumerate(ranged):
+        if of:
+            problem = searches[place]
+            key = key_of(problem, progress)
+            found.append(range_truth(problem, key, means.scratch, means.memory_bytes, progress))
+        else:
+            found.append(next(nearest))
+    return tuple(found)
+
+
+def _together(searches: Searches, means: Means, progress: Progress) -> tuple[Truth, ...]:
+    """All the searches for the nearest, in one file."""
     if not len(searches):
         return ()
+    folder, memory_bytes = means.scratch, means.memory_bytes
     outline = _outline(searches, progress)
-    folder = (cache_root() if cache is None else cache) / "truth"
     path = folder / f"{outline.key}.truth"
     with lock(path):
         kept = read(path, outline)
@@ -62,7 +88,7 @@ def truths_for(
             work = passes(searches)
             blocks = [one.block_queries(memory_bytes) for one in work]
             part = Part(path, outline, tuple(one.searches for one in work))
-            _compute(part, list(zip(work, blocks, strict=True)), Means(memory_bytes, folder), progress)
+            _compute(part, list(zip(work, blocks, strict=True)), means, progress)
             part.finish()
             kept = read(path, outline)
         if kept is None:
@@ -157,7 +183,7 @@ def _content(problem: Problem, progress: Progress) -> dict[str, object]:
     return {
         "truth": _VERSION,
         "metric": problem.metric,
-        "k": problem.k,
+        "k": problem.k if problem.radius is None else None,  # of no account within a radius
         "base": hashed(problem.base),
         "queries": hashed(problem.queries),
         "tags": hashed(problem.tags) if filtered else None,

@@ -16,12 +16,9 @@ from scipy.sparse import csr_matrix
 from ann_bench.algorithm import Algorithm
 from ann_bench.arrays import Array, ArrayRef, CsrRef, csr, ref_from_json
 from ann_bench.wire import MESSAGE_CAP, PROTOCOL, Channel, Message, WireClosed
+from ann_bench.worker.answers import InvalidAnswer, RangeAnswers
 
 Work = Callable[[], None]
-
-
-class InvalidAnswer(Exception):
-    """The entry's answer has the wrong type or shape."""
 
 
 def serve(channel: Channel) -> None:
@@ -76,7 +73,11 @@ class _Worker:
         folder = message["entry"]
         sys.path.insert(0, folder)
         module, _, name = message["class"].rpartition(".")
-        self.entry = getattr(importlib.import_module(module), name)(**message["common"], **message["build"])
+        kind = getattr(importlib.import_module(module), name)
+        self.entry = kind(**message["common"], **message["build"])
+        for method, what in message["needs"].items():  # what nobody wrote is better said before hours of building
+            if getattr(kind, method, None) is getattr(Algorithm, method):
+                raise NotImplementedError(f"{what} is not supported: {name} has no {method}()")
         return {}
 
     def set(self, message: Message) -> Message:
@@ -117,6 +118,8 @@ class _Worker:
     def search(self, message: Message) -> Work:
         """One batch of queries; the judge fills the input files between `ready` and `go`."""
         queries, tags = _Input(message["queries"]), _Input(message["query_tags"])
+        if "radius" in message:
+            return self._within(message, queries, tags)
         answers = ArrayRef.from_json(message["answers"]).open_writable()
         cells = answers.reshape(-1)[:: 4096 // answers.itemsize]
         cells[...] = cells.copy()  # fault the pages in for writing
@@ -124,6 +127,16 @@ class _Worker:
         def work() -> None:
             result = self.entry.query(queries.get(), message["k"], tags.get())
             answers[...] = _checked(result, answers.shape)
+
+        return work
+
+    def _within(self, message: Message, queries: _Input, tags: _Input) -> Work:
+        """A batch of range searches, whose answers have as many ids as they have."""
+        answers = RangeAnswers(ArrayRef.from_json(message["answers"]), message["most"])
+
+        def work() -> None:
+            filtered = () if (asked := tags.get()) is None else (asked,)
+            answers.write(self.entry.range_query(queries.get(), message["radius"], *filtered))
 
         return work
 

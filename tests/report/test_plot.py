@@ -72,7 +72,7 @@ def test_all_points_and_the_bound_are_in_sight(scene: str) -> None:
 
 def bounds_in(figure: Figure) -> list[str]:
     (axes,) = figure.axes
-    return [text.get_text() for text in axes.texts if text.get_text().startswith("recall ")]
+    return [text.get_text() for text in axes.texts if text.get_text().startswith(("recall ", "AP "))]
 
 
 @pytest.mark.parametrize("bound", [0.5, 0.95, 0.99, None])
@@ -179,6 +179,17 @@ def test_the_caption_says_how_it_was_measured() -> None:
         "process sandbox", "5 runs", "2026-08-30", "1 invalid-answer", "1 not-installed",
     ):  # fmt: skip
         assert part in text, part
+
+
+def test_a_search_within_a_radius_says_so() -> None:
+    found = [dataclasses.replace(figures(bundle), radius=0.5) for bundle in scenes.one()]
+    (shown,) = pictures(found)
+    drawn = draw(shown)
+    assert drawn.axes[0].get_xlabel() == "average precision"
+    assert bounds_in(drawn) == ["AP 0.9"]
+    assert "radius 0.5." in caption(shown)
+    assert "k = " not in caption(shown)
+    assert draw(picture(scenes.one())).axes[0].get_xlabel() == "recall@10"
 
 
 def test_the_caption_counts_notes() -> None:

@@ -19,9 +19,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ann_bench.errors import ResultError, StorageError
+from ann_bench.ragged import Ragged, offsets_of
 from ann_bench.results import atomic
 from ann_bench.results.bundle import SEAL_BYTES, bundle_path, read, write
-from ann_bench.results.model import INVALID_KINDS, Bundle, Control, Identity, Outcome, Score, Status, Step, Usage
+from ann_bench.results.model import (
+    CURVE,
+    INVALID_KINDS,
+    Answers,
+    Bundle,
+    Control,
+    Identity,
+    Outcome,
+    Score,
+    Status,
+    Step,
+    Usage,
+)
 from tests.results import made
 
 
@@ -36,8 +49,7 @@ def same(one: Bundle, other: Bundle) -> None:
         assert getattr(one, name).dtype == getattr(other, name).dtype
     assert len(one.answers) == len(other.answers)
     for a, b in zip(one.answers, other.answers, strict=True):
-        np.testing.assert_array_equal(a, b)
-        assert a.dtype == b.dtype == np.int32
+        same_answers(a, b)
     same_scores(one.scores, other.scores)
     assert (one.control is None) == (other.control is None)
     if one.control is None or other.control is None:
@@ -45,8 +57,19 @@ def same(one: Bundle, other: Bundle) -> None:
     same_scores(one.control.scores, other.control.scores)
     for name in ("seed", "variants", "variant"):
         assert getattr(one.control, name) == getattr(other.control, name)
-    for name in ("numbers", "answers", "seconds", "cpu_seconds", "published_cpu_seconds", "answer_of"):
+    for name in ("numbers", "seconds", "cpu_seconds", "published_cpu_seconds", "answer_of"):
         np.testing.assert_equal(getattr(other.control, name), getattr(one.control, name))
+    assert len(one.control.answers) == len(other.control.answers)
+    for a, b in zip(one.control.answers, other.control.answers, strict=True):
+        same_answers(a, b)
+
+
+def same_answers(a: Answers, b: Answers) -> None:
+    assert isinstance(a, Ragged) == isinstance(b, Ragged)
+    parts = [(a.offsets, b.offsets), (a.ids, b.ids)] if isinstance(a, Ragged) and isinstance(b, Ragged) else [(a, b)]
+    for one, other in parts:
+        np.testing.assert_array_equal(one, other)
+        assert one.dtype == other.dtype
 
 
 def same_scores(one: Sequence[Score], other: Sequence[Score]) -> None:
@@ -55,7 +78,11 @@ def same_scores(one: Sequence[Score], other: Sequence[Score]) -> None:
         assert a.invalid == b.invalid
         for name in ("hits", "hits_strict", "hits_bigann", "possible"):
             np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
-            assert getattr(b, name).dtype == np.uint16
+            assert getattr(b, name).dtype.kind == "u"
+        assert (a.returned is None) == (b.returned is None) == (b.curve is None)
+        if a.returned is not None:
+            np.testing.assert_array_equal(a.returned, b.returned)
+            np.testing.assert_array_equal(a.curve, b.curve)
 
 
 json_values = st.recursive(
@@ -93,6 +120,17 @@ def controls(draw: st.DrawFn, shape: tuple[int, int, int]) -> Control | None:
 
 
 @st.composite
+def within(draw: st.DrawFn, queries: int) -> tuple[Answers, Score]:
+    """Answers within a radius, of any number, and a score that 16 bits cannot hold."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    offsets = offsets_of(rng.integers(0, draw(st.integers(1, 9)), queries))
+    ids = rng.integers(-2, 2**31 - 1, int(offsets[-1])).astype(np.int32)
+    arrays = [rng.integers(0, 2**32, queries).astype(np.uint32) for _ in range(5)]
+    curve = rng.integers(0, 2**50, (2, CURVE))
+    return Ragged(offsets, ids), Score(*arrays[:4], dict.fromkeys(INVALID_KINDS, 1), arrays[4], curve)
+
+
+@st.composite
 def bundles(draw: st.DrawFn) -> Bundle:
     shape = tuple(draw(st.integers(0, 3)) for _ in range(3))
     count = draw(st.integers(0, 3))
@@ -103,6 +141,11 @@ def bundles(draw: st.DrawFn) -> Bundle:
               invalid={"out_of_range": 0, "duplicate": n, "not_live": 1, "fails_filter": 2})
         for n, k in sizes
     )  # fmt: skip
+    answers: tuple[Answers, ...] = tuple(rng.integers(-2, 2**31 - 1, size).astype(np.int32) for size in sizes)
+    if count and draw(st.booleans()):  # some of the searches have a radius, or all
+        chosen = [draw(within(n)) if draw(st.booleans()) else None for n, _ in sizes]
+        answers = tuple(one[0] if one else ids for one, ids in zip(chosen, answers, strict=True))
+        scores = tuple(one[1] if one else old for one, old in zip(chosen, scores, strict=True))
     fields = {"algorithm": draw(names), "query": draw(st.dictionaries(names, st.integers() | names, max_size=3))}
     return Bundle(
         identity=made.identity(**fields),
@@ -111,7 +154,7 @@ def bundles(draw: st.DrawFn) -> Bundle:
         counts=tuple(draw(st.integers(0, 10**7)) for _ in range(shape[2])),
         seconds=np.where(rng.random(shape) < 0.2, np.nan, rng.random(shape)),
         answer_of=rng.integers(-1, max(count, 0), shape).astype(np.int32) if count else np.full(shape, -1, np.int32),
-        answers=tuple(rng.integers(-2, 2**31 - 1, size).astype(np.int32) for size in sizes),
+        answers=answers,
         scores=scores,
         steps=tuple(Step(b, 0, "build", draw(st.floats()), 0.5) for b in range(draw(st.integers(0, 2)))),
         usage=Usage(draw(st.integers(0, 2**50))),
