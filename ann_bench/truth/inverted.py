@@ -26,16 +26,17 @@ from ann_bench.progress import Progress
 from ann_bench.truth.best import Best
 from ann_bench.truth.model import Problem
 from ann_bench.truth.points import Points
-from ann_bench.truth.sparse_parts import BLOCK_ROWS, Array, Asked, Kept, Scratch, Span
+from ann_bench.truth.sparse_parts import BLOCK_ROWS, STRIP, Array, Asked, Kept, Scratch, Span
 from ann_bench.truth.vectors import SparseRows, csr_rows
 
 FEWEST_PAIRS = 200_000_000  # of query and row: below, products of blocks are done before the kernels are loaded
 _MOST_DIMENSIONS = 1 << 22  # each thread holds one float64 for each
-_SPAN_ENTRIES = 1 << 22  # of the rows that are indexed at once
-_BLOCK_ENTRIES = 1 << 20
+_SPAN_ENTRIES = 1 << 23  # of the rows that are indexed at once
+_BLOCK_ENTRIES = 1 << 22
 _BLOCKS = 8  # of one span, at most
+_UNUSED = 16  # slots of columns that no query uses
 _QUERIES = 256  # of one portion of a thread's work
-_SHARE = 0.5  # of the k-th score that the terms left out may make up, at first
+_SHARE = 0.3  # of the k-th score that the terms left out may make up, at first
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,11 @@ def _portion(span: Span, asked: Asked, kept: Kept, free: SimpleQueue[Scratch], p
 
 
 def _asked(queries: csr_matrix) -> tuple[Asked, Array]:
-    """The queries, canonical, and the slot of each column, -1 where no query uses it."""
+    """The queries, canonical, and the slot of each column; those that no query uses share a few, which is cheaper
+    than to tell them apart."""
     columns = queries.indices.astype(np.int32)
     used = np.unique(columns)
-    slot_of = np.full(queries.shape[1], -1, dtype=np.int32)
+    slot_of = len(used) + np.arange(queries.shape[1], dtype=np.int32) % _UNUSED
     slot_of[used] = np.arange(len(used), dtype=np.int32)
     weights = queries.data.astype(np.float64)
     numbers = np.repeat(np.arange(queries.shape[0]), np.diff(queries.indptr))
@@ -125,7 +127,7 @@ def _cheapest_first(asked: Asked, span: Span) -> Asked:
 
 
 def _scratch(dim: int, k: int) -> Scratch:
-    sums = np.full(BLOCK_ROWS, -0.0, dtype=np.float32)
+    sums = np.full(-(-BLOCK_ROWS // STRIP) * STRIP, -0.0, dtype=np.float32)
     return Scratch(sums, np.zeros(dim), np.empty(k), np.zeros(k, dtype=np.int32))
 
 
@@ -140,8 +142,7 @@ class _Spans:
             self._indptr = np.concatenate(([0], np.cumsum(np.diff(base.indptr)[rows], dtype=np.int64)))
         if (np.diff(base.indptr) < 0).any():
             raise DataError("the base's indptr goes back: its file is damaged")
-        self._rows = np.empty(0, dtype=np.uint16)
-        self._weights = np.empty(0, dtype=np.float32)
+        self._postings = np.empty(0, dtype=np.uint32)
 
     def indexed(self, pool: ThreadPoolExecutor) -> Iterator[tuple[int, Span]]:
         """Each span with its first point; it is valid until the next."""
@@ -185,8 +186,8 @@ class _Spans:
         else:
             indptr, where = csr_rows(self._base.indptr, rows)
             indices, values = self._base.indices[where], self._base.data[where]
-        if len(indices) > len(self._rows):
-            self._rows, self._weights = np.empty(len(indices), np.uint16), np.empty(len(indices), np.float32)
+        if len(indices) > len(self._postings):
+            self._postings = np.empty(len(indices), dtype=np.uint32)
         blocks, slots = len(edges) - 1, int(self._slot_of.max(initial=-1)) + 1
         return Span(
             _plain(indptr, np.int64),
@@ -194,11 +195,10 @@ class _Spans:
             _plain(values, values.dtype),
             edges - first,
             np.empty((blocks, slots + 1), dtype=np.int32),
-            self._rows,
-            self._weights,
+            self._postings,
             np.empty((blocks, slots), dtype=np.float32),
             np.empty((blocks, slots), dtype=np.float32),
-            np.empty(len(indptr) - 1, dtype=np.float32),
+            np.zeros(len(indptr) - 1 + STRIP, dtype=np.float32),
             np.empty(blocks),
         )
 

@@ -12,16 +12,17 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 
-from ann_bench.truth.sparse_parts import Array, Asked, Kept, Scratch, Span
+from ann_bench.truth.sparse_parts import STRIP, Array, Asked, Kept, Scratch, Span
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-STRIP = 64  # rows that one vectorised test covers
 _UNIT = 2.0**-24
+_PACKED = 2.0**-8  # relative error of the weight of a posting
 _UNDERFLOW = 2.0**-125  # more than what one product, or one value, loses where float32 has no smaller numbers
 _SAFE = 1e18  # lengths below it: no product or sum of float32 overflows
 _UNTOUCHED = np.int32(-(2**31))  # the bits of -0.0
-_MEASURE = 150.0  # exact distance of one row, and ...
-_ADD = 1.0  # ... one addition to an accumulator, in nanoseconds: they steer how much is left out, never what is found
+_MEASURE = (
+    600.0  # what the exact distance of one row costs, in additions; steers how much is left out, not what is found
+)
 
 
 def _compiled(function: Function) -> Function:
@@ -36,52 +37,91 @@ def _compiled(function: Function) -> Function:
 def index_block(span: Span, slot_of: Array, block: int) -> bool:
     """Build the inverted index of one block; False, and nothing of use, where its rows are not canonical.
 
-    `slot_of` (dim,) int32 is -1 where no query uses the column.
+    `slot_of` (dim,) int32 is the slot of each column.
     """
     first, last = span.edges[block], span.edges[block + 1]
-    starts, highest, lowest = span.starts[block], span.highest[block], span.lowest[block]
+    starts = span.starts[block]
+    indptr = span.indptr[first : last + 1]
+    if not _count(indptr, span.indices, slot_of, starts):
+        return False
+    at = indptr[0]
+    for slot in range(len(starts)):
+        at += starts[slot]
+        starts[slot] = at
+    # Placing moves each start to its stop, which is the start of the next slot.
+    into = starts, span.postings, span.lengths[first:]
+    span.longest[block] = _place(indptr, span.indices, span.values, slot_of, into)
+    for slot in range(len(starts) - 1, 0, -1):
+        starts[slot] = starts[slot - 1]
+    starts[0] = indptr[0]
+    _bound(starts, span.postings, span.highest[block].view(np.int32), span.lowest[block].view(np.uint32))
+    return True
+
+
+@_compiled
+def _count(indptr: Array, indices: Array, slot_of: Array, starts: Array) -> bool:
+    """Count the postings of each slot, into the place behind it; False where rows are not canonical."""
     starts[:] = 0
-    highest[:] = 0.0
-    lowest[:] = 0.0
-    for row in range(first, last):
+    for row in range(len(indptr) - 1):
         before = -1
-        for place in range(span.indptr[row], span.indptr[row + 1]):
-            column = span.indices[place]
+        for place in range(indptr[row], indptr[row + 1]):
+            column = indices[place]
             if column <= before or column >= len(slot_of):
                 return False
             before = column
-            slot = slot_of[column]
-            if slot >= 0:
-                starts[slot + 1] += 1
-    at = span.indptr[first]
-    starts[0] = at
-    for slot in range(len(highest)):
-        at += starts[slot + 1]
-        starts[slot + 1] = at
-    # Placing moves each start to its stop, which is the start of the next slot.
+            starts[slot_of[column] + 1] += 1
+    return True
+
+
+@_compiled
+def _place(indptr: Array, indices: Array, values: Array, slot_of: Array, into: tuple[Array, Array, Array]) -> float:
+    """Write the postings of rows where the starts say, which move on, and the lengths of the rows, rounded up.
+
+    `into` is (starts, postings, lengths). Returns the largest length, not rounded, which may be no number.
+    """
+    starts, postings, lengths = into
     longest = 0.0
-    for row in range(first, last):
+    for row in range(len(indptr) - 1):
         square = 0.0
-        for place in range(span.indptr[row], span.indptr[row + 1]):
-            value = np.float64(span.values[place])
+        for place in range(indptr[row], indptr[row + 1]):
+            value = np.float64(values[place])
             square += value * value
-            slot = slot_of[span.indices[place]]
-            if slot >= 0:
-                to = starts[slot]
-                starts[slot] = to + 1
-                span.rows[to] = row - first
-                span.weights[to] = value
-                highest[slot] = max(highest[slot], value)
-                lowest[slot] = min(lowest[slot], value)
+            slot = slot_of[indices[place]]
+            to = starts[slot]
+            starts[slot] = to + 1
+            postings[to] = _packed(value, row)
         length = math.sqrt(square)
-        span.lengths[row] = length * (1 + 2 * _UNIT)
+        lengths[row] = length * (1 + 2 * _UNIT)
         if not length <= longest:  # not a number: stays
             longest = length
-    for slot in range(len(highest), 0, -1):
-        starts[slot] = starts[slot - 1]
-    starts[0] = span.indptr[first]
-    span.longest[block] = longest
-    return True
+    return longest
+
+
+@_compiled
+def _packed(value: float, row: int) -> Any:
+    """The float32 next to a value of those whose last 16 bits are the number of a row, as its bits.
+
+    Of two values in one binade as many steps apart as 16 bits can tell, one is half of them away: the relative error is
+    at most 2^-8, or 2^-133 where float32 has no smaller exponent.
+    """
+    bits = np.int64(np.float32(value).view(np.uint32))
+    size = max((bits & 0x7FFFFFFF) - row + 0x8000, 0) & 0x7FFF0000
+    return np.uint32((bits & 0x80000000) | size | row)
+
+
+@_compiled
+def _bound(starts: Array, postings: Array, highest: Array, lowest: Array) -> None:
+    """Set the bits of the largest and of the least weight of each slot, or of 0, as the postings have them.
+
+    The bits of float32, as numbers, ascend with those above 0, and without a sign descend with those below.
+    """
+    for slot in range(len(highest)):
+        most, least = np.int32(0), np.uint32(1 << 31)
+        for posting in postings[starts[slot] : starts[slot + 1]]:
+            most = max(most, np.int32(posting))
+            least = max(least, posting)
+        highest[slot] = most
+        lowest[slot] = least
 
 
 @_compiled
@@ -150,10 +190,11 @@ def _search_block(span: Span, asked: Asked, kept: Kept, scratch: Scratch, job: t
     length, longest = asked.lengths[query], span.longest[block]
     terms = asked.indptr[query + 1] - asked.indptr[query]
     safe = length < _SAFE and longest < _SAFE
-    error = (terms + 16) * 1.05 * _UNIT * length * longest + terms * _UNDERFLOW * (1 + length + longest)
+    relative = (terms + 16) * 1.05 * _UNIT + 1.01 * _PACKED
+    error = relative * length * longest + terms * _UNDERFLOW * (1 + length + longest)
     target = -kept.distances[query, 0]
     budget = target * kept.shares[query] if safe and target > 0 else 0.0
-    rest, cosine, adds, saved = _add_up(span, asked, scratch.sums, (block, query), budget)
+    rest, cosine, adds = _add_up(span, asked, scratch.sums, (block, query), budget)
     if not (rest + error < target and adds == 0):
         if not safe:
             level = -np.inf
@@ -165,27 +206,26 @@ def _search_block(span: Span, asked: Asked, kept: Kept, scratch: Scratch, job: t
         measured = _collect(span, asked, kept, scratch, (block, query, count, point), limits, safe)
         if budget > 0:
             share = kept.shares[query]
-            if measured * _MEASURE * 4 < saved * _ADD:
-                kept.shares[query] = min(0.99, share * 1.1)
-            elif measured * _MEASURE * 2 > saved * _ADD:
-                kept.shares[query] = max(0.02, share * 0.85)
-    if adds:
+            if measured * _MEASURE < 0.15 * adds:
+                kept.shares[query] = min(0.99, share * 1.25)
+            elif measured * _MEASURE > 0.5 * adds:
+                kept.shares[query] = max(0.02, share * 0.75)
+    elif adds:
         scratch.sums[:] = np.float32(-0.0)
 
 
 @_compiled
-def _add_up(
-    span: Span, asked: Asked, sums: Array, job: tuple[int, int], budget: float
-) -> tuple[float, float, int, int]:
+def _add_up(span: Span, asked: Asked, sums: Array, job: tuple[int, int], budget: float) -> tuple[float, float, int]:
     """Add the products of a query's terms to the sums of a block, but for those that stay within the budget.
 
     Returns what the terms left out can add to any row at most, the length of that part of the query, and how many
-    products were added, and how many not.
+    products were added.
     """
     block, query = job
     starts, highest, lowest = span.starts[block], span.highest[block], span.lowest[block]
     longest = span.longest[block]
-    rest, square, adds, saved = 0.0, 0.0, 0, 0
+    postings, values = span.postings, span.postings.view(np.float32)
+    rest, square, adds = 0.0, 0.0, 0
     for place in range(asked.indptr[query], asked.indptr[query + 1]):
         slot = asked.slots[place]
         weight = asked.weights[place]
@@ -196,32 +236,47 @@ def _add_up(
         if budget > 0 and min(rest + bound, math.sqrt(square + weight * weight) * longest) <= budget:
             rest += bound
             square += weight * weight
-            saved += stop - start
             continue
         adds += stop - start
         narrow = np.float32(weight)
         for at in range(start, stop):
-            sums[span.rows[at]] += narrow * span.weights[at]
-    return rest, math.sqrt(square), adds, saved
+            sums[np.uint16(postings[at])] += narrow * values[at]
+    return rest, math.sqrt(square), adds
 
 
 @_compiled
-def _next_strip(sums: Array, lengths: Array, part: tuple[int, int], limits: tuple[Any, Any, Any]) -> int:
-    """The first strip from `part[0]` on with a row above the limit; `part[1]` where there is none.
+def _next_strip(sums: Array, lengths: Array, part: tuple[int, int], limits: tuple[Any, Any, Any, Any]) -> int:
+    """The first strip from `part[0]` on with a row above the limit; `part[1]` where there is none. Clears those before.
 
-    A function of its own, without writes, so that the compiler can use vector instructions.
+    Strips are sifted by the bits of float32, which ascend with the numbers above 0; only those that may have such a row
+    are looked at closely. A function of its own, of constant strides, so that the compiler uses vector instructions.
     """
-    most, along, limit = limits
-    for strip in range(part[0], part[1], STRIP):
-        hit = False
-        for row in range(strip, min(strip + STRIP, part[1])):
-            added = along * lengths[row]
-            if not added < most:
-                added = most
-            hit |= sums[row] + added > limit
-        if hit:
-            return strip
+    most, along, limit, least = limits
+    bits = sums.view(np.int32)
+    for first in range(part[0], part[1], STRIP):
+        strip = bits[first : first + STRIP]
+        highest = _UNTOUCHED
+        for row in range(STRIP):
+            highest = max(highest, strip[row])
+        if highest > least:
+            near, far, hit = sums[first : first + STRIP], lengths[first : first + STRIP], False
+            for row in range(STRIP):
+                added = along * far[row]
+                if not added < most:
+                    added = most
+                hit |= near[row] + added > limit
+            if hit:
+                return first
+        for row in range(STRIP):
+            strip[row] = _UNTOUCHED
     return part[1]
+
+
+@_compiled
+def _least(level: float, added: float) -> Any:
+    """The bits of a sum below which no row can exceed a level if at most so much is added; -1 where any may."""
+    value = _below(level - added)
+    return np.float32(value).view(np.int32) if value > 0 else np.int32(-1)
 
 
 @_compiled
@@ -238,17 +293,18 @@ def _collect(
     block, query, count, point = job
     level, error, rest, cosine = limits
     first = span.edges[block]
-    sums, lengths = scratch.sums, span.lengths[first : first + count]
-    bits = sums.view(np.int32)
+    sums, bits, lengths = scratch.sums, scratch.sums.view(np.int32), span.lengths[first:]
     distances, points = kept.distances[query], kept.points[query]
     begin, end = asked.indptr[query], asked.indptr[query + 1]
     # Rounded to float32; the error that is allowed for covers it.
     most, along, limit = np.float32(rest), np.float32(cosine), _below(level)
+    added = min(rest, cosine * span.longest[block])
+    least = _least(level, added) if safe else np.int32(-1)
     measured = 0
     strip = 0
     while strip < count:
-        if safe:
-            strip = _next_strip(sums, lengths, (strip, count), (most, along, limit))
+        if least >= 0:
+            strip = _next_strip(sums, lengths, (strip, count), (most, along, limit, least))
         last = min(strip + STRIP, count)
         for row in range(strip, last):
             if safe and not sums[row] + min(most, along * lengths[row]) > limit:
@@ -266,7 +322,9 @@ def _collect(
                 _sink(distances, points, distance, point + first + row)
                 if safe and distances[0] < np.inf:
                     limit = max(limit, _below(-distances[0] - error))
-        strip = last
+                    least = max(least, _least(-distances[0] - error, added))
+        bits[strip : strip + STRIP] = _UNTOUCHED
+        strip += STRIP
     if measured:
         for place in range(begin, end):
             scratch.dense[asked.columns[place]] = 0.0

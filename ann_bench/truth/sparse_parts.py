@@ -8,17 +8,19 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-BLOCK_ROWS = 1 << 13  # sums of one block: 32 KiB, which a core's first cache holds
+BLOCK_ROWS = 1 << 14  # sums of one block: 64 KiB, which a core's second cache holds; at most 2^16, see Span
+STRIP = 64  # rows that one vectorised test covers
 
 
 class Span(NamedTuple):
     """Some rows of the base in blocks of at most `BLOCK_ROWS`, and the inverted index of each block.
 
     indptr (rows + 1) int64, indices and values: the rows as they are. edges (blocks + 1) int64: the first row of
-    each block. A slot is a column that some query uses; starts (blocks, slots + 1) int32: where the postings of a
-    slot lie in `rows` (from the start of the block, uint16) and `weights` (float32). highest, lowest (blocks, slots)
-    float32: the largest weight of a slot, or 0, and the least, or 0. lengths (rows,) float32, rounded
-    up; longest (blocks,) float64.
+    each block. A slot is a column that some query uses, the last ones are of other columns; starts (blocks, slots + 1) int32: where the postings of a
+    slot lie in `postings`. A posting (uint32) is the bits of a weight, rounded to a float32 whose last 16 bits are the
+    row, counted from the start of the block: one load fetches both. highest, lowest (blocks, slots) float32: the largest
+    weight of a slot, or 0, and the least, or 0, as rounded. lengths (rows and a strip of zeros,) float32, rounded up;
+    longest (blocks,) float64.
     """
 
     indptr: Array
@@ -26,8 +28,7 @@ class Span(NamedTuple):
     values: Array
     edges: Array
     starts: Array
-    rows: Array
-    weights: Array
+    postings: Array
     highest: Array
     lowest: Array
     lengths: Array
@@ -60,7 +61,7 @@ class Kept(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What one thread works with: sums (BLOCK_ROWS,) float32, all -0.0; dense (dim,) float64, all 0; level (k,)
+    """What one thread works with: sums, at least BLOCK_ROWS and whole strips, float32, all -0.0; dense (dim,) float64, all 0; level (k,)
     float64 and unused (k,) int32."""
 
     sums: Array
