@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ann_bench.errors import UsageError
 from ann_bench.progress import Progress
+from ann_bench.truth import inverted
 from ann_bench.truth.cores import threads
 from ann_bench.truth.exact import MEMORY_BYTES, exact
 from ann_bench.truth.lives import Lifetime, lifetimes, live_of, points_in
@@ -68,7 +69,10 @@ class Pass:
         largest = max((points_in(group.runs) for group in self.groups if len(group.runs) > 1), default=0)
         marks = max((points_in(group.runs) for group in self.groups), default=0) if self.problem.query_tags else 0
         lists = _LISTS_BYTES if self.problem.query_tags else 0
-        return threads() * _THREAD_BYTES + lists + 16 * largest + marks + (16 << 20)
+        fixed = threads() * _THREAD_BYTES + lists + 16 * largest + marks + (16 << 20)
+        if inverted.serves(self.problem):
+            fixed += inverted.working_bytes(self.problem, threads()) + 24 * largest
+        return fixed
 
     def _each(self) -> int:
         """Bytes that each query of a block takes."""

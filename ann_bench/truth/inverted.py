@@ -1,11 +1,12 @@
 """Exact maximum inner products over sparse rows, by inverted indexes of small blocks of rows.
 
-The rows of a block are few enough that one float32 sum for each of them stays in a core's first cache. The block's
-posting lists are built once and serve all queries. For a query the lists of its terms are added to the sums, but
-for the terms that cannot lift a row over the query's k-th score (by the largest weight of each term in the block,
-and by Cauchy-Schwarz): the idea of MaxScore (Turtle and Flood, "Query evaluation: strategies and optimizations",
-1995). Rows whose sum, plus what was left out, plus the error of float32, may exceed the k-th score are measured with
-the exact distance of `distance.py`.
+The rows of a block are few enough that one float32 sum for each of them stays in a core's second cache. A posting is
+four bytes, row and rounded weight together, so that lists are short to write and to read. The block's posting lists
+are built once and serve all queries. For a query the lists of its terms are added to the sums, but for the terms that
+cannot lift a row over the query's k-th score (by the largest weight of each term in the block, and by Cauchy-Schwarz):
+the idea of MaxScore (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995). Rows whose sum, plus
+what was left out, plus the error of rounding, may exceed the k-th score are measured with the exact distance of
+`distance.py`.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from ann_bench.truth.vectors import SparseRows, csr_rows
 FEWEST_PAIRS = 200_000_000  # of query and row: below, products of blocks are done before the kernels are loaded
 _MOST_DIMENSIONS = 1 << 22  # each thread holds one float64 for each
 _SPAN_ENTRIES = 1 << 23  # of the rows that are indexed at once
+_ENTRY_BYTES = 32  # that each of them takes
 _BLOCK_ENTRIES = 1 << 22
 _BLOCKS = 8  # of one span, at most
 _UNUSED = 16  # slots of columns that no query uses
@@ -59,10 +61,19 @@ def serves(problem: Problem) -> bool:
     )
 
 
+def working_bytes(problem: Problem, threads: int) -> int:
+    """What `search` takes of memory at most, besides its answers and what a live set takes.
+
+    Rows that are not canonical, sorted anew, take the most: a float64, and copies of column and value for each entry.
+    """
+    columns = problem.base.shape[1]
+    return _ENTRY_BYTES * _SPAN_ENTRIES + (12 * _BLOCKS + 8 * threads + 4) * (columns + _UNUSED) + problem.base.shape[0]
+
+
 def search(problem: Problem, points: Points, best: Best, crew: Crew) -> None:
     """Fill `best` with the k points of the largest inner product with each query.
 
-    Memory: about 100 MB, and 8 bytes for each dimension and thread. Raises DataError where the base has column
+    Memory: see `working_bytes`. Raises DataError where the base has column
     numbers that it cannot have.
     """
     queries = SparseRows(problem.queries.open()).take(slice(None))
@@ -140,7 +151,7 @@ class _Spans:
         rows = points.rows(slice(0, points.count))
         if not isinstance(rows, slice):
             self._indptr = np.concatenate(([0], np.cumsum(np.diff(base.indptr)[rows], dtype=np.int64)))
-        if (np.diff(base.indptr) < 0).any():
+        if (base.indptr[1:] < base.indptr[:-1]).any():
             raise DataError("the base's indptr goes back: its file is damaged")
         self._postings = np.empty(0, dtype=np.uint32)
 

@@ -99,10 +99,9 @@ def _place(indptr: Array, indices: Array, values: Array, slot_of: Array, into: t
 
 @_compiled
 def _packed(value: float, row: int) -> Any:
-    """The float32 next to a value of those whose last 16 bits are the number of a row, as its bits.
+    """The bits of the float32 nearest to a value of those whose last 16 bits are the number of a row.
 
-    Of two values in one binade as many steps apart as 16 bits can tell, one is half of them away: the relative error is
-    at most 2^-8, or 2^-133 where float32 has no smaller exponent.
+    Such numbers lie 2^16 steps of float32 apart, so that the error is at most 2^-8 of the value, or 2^-133.
     """
     bits = np.int64(np.float32(value).view(np.uint32))
     size = max((bits & 0x7FFFFFFF) - row + 0x8000, 0) & 0x7FFF0000

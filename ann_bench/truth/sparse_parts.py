@@ -15,12 +15,12 @@ STRIP = 64  # rows that one vectorised test covers
 class Span(NamedTuple):
     """Some rows of the base in blocks of at most `BLOCK_ROWS`, and the inverted index of each block.
 
-    indptr (rows + 1) int64, indices and values: the rows as they are. edges (blocks + 1) int64: the first row of
-    each block. A slot is a column that some query uses, the last ones are of other columns; starts (blocks, slots + 1) int32: where the postings of a
-    slot lie in `postings`. A posting (uint32) is the bits of a weight, rounded to a float32 whose last 16 bits are the
-    row, counted from the start of the block: one load fetches both. highest, lowest (blocks, slots) float32: the largest
-    weight of a slot, or 0, and the least, or 0, as rounded. lengths (rows and a strip of zeros,) float32, rounded up;
-    longest (blocks,) float64.
+    indptr (rows + 1) int64, indices and values: the rows as they are. edges (blocks + 1) int64: the first row of each
+    block. A slot is a column that some query uses; the last slots are for all others. starts (blocks, slots + 1)
+    int32: where the postings of a slot lie in `postings`. A posting (uint32) is the bits of a weight, rounded to a
+    float32 whose last 16 bits are the number of the row in its block, so that one load fetches both. highest, lowest
+    (blocks, slots) float32: the largest of these weights, or 0, and the least, or 0. lengths (rows and a strip of
+    zeros,) float32, rounded up; longest (blocks,) float64.
     """
 
     indptr: Array
@@ -61,8 +61,11 @@ class Kept(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What one thread works with: sums, at least BLOCK_ROWS and whole strips, float32, all -0.0; dense (dim,) float64, all 0; level (k,)
-    float64 and unused (k,) int32."""
+    """What one thread works with.
+
+    sums, at least BLOCK_ROWS and whole strips, float32, all -0.0; dense (dim,) float64, all 0; level (k,) float64 and
+    unused (k,) int32.
+    """
 
     sums: Array
     dense: Array

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy.sparse import csr_matrix
 
 from ann_bench.arrays import ArrayRef, CsrRef, held_csr
 from ann_bench.errors import DataError
-from ann_bench.truth import inverted, sparse_parts
+from ann_bench.truth import cores, inverted, sparse_parts
 from ann_bench.truth.exact import exact
 from ann_bench.truth.model import Live, Problem
 from tests.truth import test_debian
@@ -113,7 +114,7 @@ def test_terms_are_left_out(forced, monkeypatch):
 
     monkeypatch.setattr(inverted, "Kept", kept)
     same(Problem("ip", 5, held_csr(csr_matrix(values)), held_csr(csr_matrix(queries))))
-    assert (made[0].shares != 0.5).any()
+    assert (made[0].shares != inverted._SHARE).any()
 
 
 @pytest.mark.parametrize("scales", [(-126, -126), (-126, 0), (0, -140), (-73, -73), (60, 60), (123, 123), (123, -126)])
@@ -133,6 +134,45 @@ def test_rows_that_are_not_canonical(tmp_path, blocks):
     parts = rng.integers(0, 7, indptr[-1]), (rng.integers(-9, 9, indptr[-1]) / 8).astype(np.float32)
     base = csr_matrix((parts[1], parts[0], indptr), shape=(60, 7))
     same(Problem("ip", 8, save_csr(tmp_path, base), held_csr(sparse(rng, (9, 7), 0.5, -8))))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.floats(-(2.0**59), 2.0**59, width=32), st.integers(0, 2**16 - 1))
+def test_a_posting_keeps_its_row_and_rounds_its_weight(value, row):
+    from ann_bench.truth import sparse_kernels
+
+    posting = np.uint32(sparse_kernels._packed(value, row))
+    assert posting & 0xFFFF == row
+    weight = float(posting.view(np.float32))
+    assert abs(weight - value) <= max(2.0**-8 * abs(value), 2.0**-133)
+    assert weight == 0 or value == 0 or (weight > 0) == (value > 0)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_scores_nearer_to_each_other_than_postings_can_tell(blocks, sign):
+    """Weights that differ in their last bits only: the rounding hides which row is nearest, the answers do not."""
+    rng = np.random.default_rng(10)
+    values = 1 + rng.integers(0, 40, (3_000, 4)) * 2.0**-23
+    queries = csr_matrix(sign * rng.integers(1, 9, (6, 4)).astype(np.float32) / 8)
+    same(Problem("ip", 7, held_csr(csr_matrix(values.astype(np.float32))), held_csr(queries)))
+
+
+@pytest.mark.parametrize("canonical", [True, False])
+def test_memory_stays_within_what_is_said(forced, monkeypatch, canonical):
+    monkeypatch.setattr(inverted, "_SPAN_ENTRIES", 1 << 17)
+    monkeypatch.setattr(inverted, "_BLOCK_ENTRIES", 1 << 15)
+    base = sparse(np.random.default_rng(11), (20_000, 60), 0.4, 1)
+    if not canonical:
+        base.indices = base.indices[::-1].copy()
+    problem = Problem("ip", 5, held_csr(base), held_csr(base[:9]))
+    exact(problem)  # loads the kernels
+    tracemalloc.start()
+    try:
+        exact(problem)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert 4 << 17 < peak < inverted.working_bytes(problem, cores.threads()) + (1 << 18)
 
 
 def test_rows_and_queries_without_entries(blocks):
