@@ -36,6 +36,7 @@ _SPAN_ENTRIES = 1 << 23  # of the rows that are indexed at once
 _ENTRY_BYTES = 32  # that each of them takes
 _BLOCK_ENTRIES = 1 << 22
 _BLOCKS = 8  # of one span, at most
+_ROW_BYTES = 17  # of the whole base: its indptr, which is read and may be copied, and a check of it
 _UNUSED = 16  # slots of columns that no query uses
 _QUERIES = 256  # of one portion of a thread's work
 _SHARE = 0.3  # of the k-th score that the terms left out may make up, at first
@@ -66,8 +67,9 @@ def working_bytes(problem: Problem, threads: int) -> int:
 
     Rows that are not canonical, sorted anew, take the most: a float64, and copies of column and value for each entry.
     """
-    columns = problem.base.shape[1]
-    return _ENTRY_BYTES * _SPAN_ENTRIES + (12 * _BLOCKS + 8 * threads + 4) * (columns + _UNUSED) + problem.base.shape[0]
+    rows, columns = problem.base.shape
+    slots = min(columns, problem.queries.indices.shape[0]) + _UNUSED if isinstance(problem.queries, CsrRef) else 0
+    return _ENTRY_BYTES * _SPAN_ENTRIES + 12 * _BLOCKS * slots + (8 * threads + 4) * columns + _ROW_BYTES * rows
 
 
 def search(problem: Problem, points: Points, best: Best, crew: Crew) -> None:
