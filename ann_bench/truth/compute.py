@@ -69,10 +69,10 @@ class Pass:
         largest = max((points_in(group.runs) for group in self.groups if len(group.runs) > 1), default=0)
         marks = max((points_in(group.runs) for group in self.groups), default=0) if self.problem.query_tags else 0
         lists = _LISTS_BYTES if self.problem.query_tags else 0
-        fixed = threads() * _THREAD_BYTES + lists + 16 * largest + marks + (16 << 20)
+        working = threads() * _THREAD_BYTES
         if inverted.serves(self.problem):
-            fixed += inverted.working_bytes(self.problem, threads()) + 24 * largest
-        return fixed
+            working = max(working, inverted.working_bytes(self.problem, threads()) + 24 * largest)
+        return working + lists + 16 * largest + marks + (16 << 20)
 
     def _each(self) -> int:
         """Bytes that each query of a block takes."""

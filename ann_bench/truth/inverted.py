@@ -33,7 +33,7 @@ from ann_bench.truth.vectors import SparseRows, csr_rows
 FEWEST_PAIRS = 200_000_000  # of query and row: below, products of blocks are done before the kernels are loaded
 _MOST_DIMENSIONS = 1 << 22  # each thread holds one float64 for each
 _SPAN_ENTRIES = 1 << 23  # of the rows that are indexed at once
-_ENTRY_BYTES = 32  # that each of them takes
+_ENTRY_BYTES = 48  # that each of them takes
 _BLOCK_ENTRIES = 1 << 22
 _BLOCKS = 8  # of one span, at most
 _ROW_BYTES = 17  # of the whole base: its indptr, which is read and may be copied, and a check of it

@@ -157,11 +157,12 @@ def test_scores_nearer_to_each_other_than_postings_can_tell(blocks, sign):
     same(Problem("ip", 7, held_csr(csr_matrix(values.astype(np.float32))), held_csr(queries)))
 
 
-@pytest.mark.parametrize("canonical", [True, False])
-def test_memory_stays_within_what_is_said(forced, monkeypatch, canonical):
+@pytest.mark.parametrize(("canonical", "dtype"), [(True, "float32"), (False, "float32"), (False, "float64")])
+def test_memory_stays_within_what_is_said(forced, monkeypatch, canonical, dtype):
     monkeypatch.setattr(inverted, "_SPAN_ENTRIES", 1 << 17)
     monkeypatch.setattr(inverted, "_BLOCK_ENTRIES", 1 << 15)
-    base = sparse(np.random.default_rng(11), (20_000, 60), 0.4, 1)
+    base = sparse(np.random.default_rng(11), (20_000, 60), 0.4, 1).astype(dtype)
+    base.data += np.asarray(1e-9, dtype=dtype)  # float64 that float32 cannot hold
     if not canonical:
         base.indices = base.indices[::-1].copy()
     problem = Problem("ip", 5, held_csr(base), held_csr(base[:9]))
