@@ -79,6 +79,8 @@ def _explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, OSError) and error.errno in (*_DISK, *_PLACE):
         then = "; make room and run it again" if error.errno in _DISK else ""
         return f"error: {error.filename or 'a file'}: {error.strerror}{then}", 1
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] not in ("", "ann_bench"):
+        return f"error: {error}; install it into this environment: python -m pip install -e .", 1
     raise error
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import logging
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,16 @@ def test_run_py_is_run() -> None:
     ended = subprocess.run(script, capture_output=True, text=True, check=False, cwd="/")
     assert ended.returncode == 0
     assert "--track" in ended.stdout
+
+
+@pytest.mark.parametrize("missing", ["click", "rich"])
+def test_an_environment_without_the_requirements_is_one_line(missing: str, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(f"import sys\nsys.modules[{missing!r}] = None\n")
+    script = [sys.executable, str(ROOT / "run.py"), "--list"]
+    places = os.pathsep.join([str(tmp_path), str(ROOT)])
+    done = subprocess.run(script, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": places}, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert missing in done.stderr and "pip install" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("words", [["rnu"], ["run", "--trakc", "x"], ["run"], ["data", "lst"], ["verify", "extra"]])
