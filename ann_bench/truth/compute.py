@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ann_bench.arrays import Held
 from ann_bench.errors import UsageError
 from ann_bench.progress import Progress
 from ann_bench.truth import inverted
@@ -14,7 +16,12 @@ from ann_bench.truth.exact import MEMORY_BYTES, exact
 from ann_bench.truth.lives import Lifetime, lifetimes, live_of, points_in
 from ann_bench.truth.model import Problem
 from ann_bench.truth.problems import Searches
+from ann_bench.truth.shortlist import answers as together
+from ann_bench.truth.shortlist import shortlists
 from ann_bench.truth.streams import Tops, answers
+from ann_bench.truth.sweep import Task
+from ann_bench.truth.vectors import DenseRows
+from ann_bench.truth.way import Way
 
 #: What `truth_for` may use where nobody says: with it the judge stays below 1 GiB.
 DEFAULT_MEMORY = 768 << 20
@@ -44,6 +51,7 @@ class Pass:
         self.problem, self.searches, self.groups = problem, tuple(searches), tuple(groups)
         self.queries = problem.queries.shape[0]
         self.points = sum(points_in(group.runs) for group in groups)
+        self._in_vain = False  # scores did not tell what is near
 
     @property
     def work(self) -> int:
@@ -62,7 +70,9 @@ class Pass:
             raise UsageError(
                 f"{memory_bytes >> 20} MiB of memory are too few for these exact answers: give at least {least}m"
             )
-        return int(min(most, (memory_bytes - fixed) // each))
+        way, room = self._way(memory_bytes), memory_bytes - fixed
+        # What is left unanswered by the one scan is answered beside what it found.
+        return int(min(most, room // each) if way is None else min(most, room // 2 // each, way.most))
 
     def _fixed(self) -> int:
         """Bytes that any block takes: threads, lists, the largest live set."""
@@ -78,6 +88,9 @@ class Pass:
         """Bytes that each query of a block takes."""
         return _CELL * self.problem.k * (_alive(self.groups) + _SPARE_LISTS)
 
+    def _way(self, memory_bytes: int) -> Way | None:
+        return Way.of(self.problem, self.groups, len(self.searches), memory_bytes - self._fixed())
+
     def block(self, first: int, last: int, means: Means, progress: Progress) -> Iterator[Tops]:
         """The answers of the queries `first` to `last` to each search; `progress` counts points of `points`."""
         asked = replace(
@@ -85,7 +98,35 @@ class Pass:
             queries=self.problem.queries.part(first, last),
             query_tags=self.problem.query_tags.part(first, last) if self.problem.query_tags else None,
         )
-        room = means.memory_bytes - self._fixed() - (last - first) * self._each()
+        way = None if self._in_vain else self._way(means.memory_bytes)
+        if way is None:
+            return self._by_group(asked, means, progress)
+        return self._at_once(asked, way, means, progress)
+
+    def _at_once(self, asked: Problem, way: Way, means: Means, progress: Progress) -> Iterator[Tops]:
+        """One scan for all groups; what it leaves unanswered goes group by group."""
+        queries = DenseRows(asked.queries.open())
+        told = _Pairs(queries.count, self.points, progress)
+        task = Task(asked.metric, DenseRows(asked.base.open()), queries, self.groups, told)
+        found, rest = shortlists(task, way)
+        self._in_vain = 2 * len(rest) > queries.count
+        tops = together(found, way, queries.count)
+        if not len(rest):
+            yield from tops
+            return
+
+        def again(task: str, done: int, total: int | None) -> None:
+            progress("near ties", done, total)
+
+        left = replace(asked, queries=Held.of(queries.raw(rest)))
+        for top, other in zip(tops, self._by_group(left, means, again), strict=True):
+            top.ids[rest], top.distances[rest] = other.ids, other.distances
+            yield top
+
+    def _by_group(self, asked: Problem, means: Means, progress: Progress) -> Iterator[Tops]:
+        """A scan for each group: tags, sparse rows, float64, little to do, many points at nearly one distance."""
+        queries = asked.queries.shape[0]
+        room = means.memory_bytes - self._fixed() - queries * self._each()
         lists = _LISTS_BYTES + max(0, min(MEMORY_BYTES - _LISTS_BYTES, room))
         scanned = 0
 
@@ -94,13 +135,27 @@ class Pass:
             points = points_in(group.runs)
 
             def told(task: str, done: int, total: int | None) -> None:
-                progress(task, scanned + points * done // max(1, last - first), self.points)
+                progress(task, scanned + points * done // max(1, queries), self.points)
 
             found = _nearest(asked, group, told, replace(means, memory_bytes=lists))
             scanned += points
             return found
 
-        return answers(self.groups, len(self.searches), find, Tops.empty(last - first, self.problem.k))
+        return answers(self.groups, len(self.searches), find, Tops.empty(queries, self.problem.k))
+
+
+class _Pairs:
+    """Counts pairs of query and point, from any thread, and tells them as points."""
+
+    def __init__(self, queries: int, points: int, progress: Progress) -> None:
+        self._queries, self._points, self._progress = queries, points, progress
+        self._lock, self._done = threading.Lock(), 0
+
+    def __call__(self, pairs: int) -> None:
+        """So many pairs more are done."""
+        with self._lock:
+            self._done += pairs
+            self._progress("exact answers", self._done // self._queries, self._points)
 
 
 def passes(searches: Searches) -> list[Pass]:

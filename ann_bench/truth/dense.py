@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ann_bench.datasets.dataset import Metric
 from ann_bench.truth.integers import IntegerBlock, scored_in_integers
 from ann_bench.truth.scan import Asking, Cell, Scan
 from ann_bench.truth.score import scorer, side, whole_queries
-from ann_bench.truth.tiles import FloatBlock, Tiles
+from ann_bench.truth.tiles import Block, FloatBlock, Tiles
 from ann_bench.truth.vectors import DenseRows, Index
 
 Ints = npt.NDArray[np.integer[Any]]
@@ -23,6 +24,28 @@ _BLOCK_SCORES_OF_BYTES = 1 << 24
 _FEWEST_ROWS = 1 << 10
 
 
+class Scored:
+    """Makes blocks of rows that score against the same queries. One thread uses one."""
+
+    def __init__(self, metric: Metric, base: DenseRows, queries: DenseRows, asking: Asking) -> None:
+        self._metric, self._base, self._asking = metric, base, asking
+        self._bytes = base.small_integers and queries.small_integers
+        self._integers = scored_in_integers(metric, base.dtype, queries.dtype, base.dim)
+        if self._integers:
+            self._queries = np.ascontiguousarray(queries.raw(asking.numbers))
+        else:
+            self._queries = whole_queries(metric, asking.side)
+
+    def block(self, rows: Index) -> Block | None:
+        """The block of these rows; None where float32 does not hold what it needs."""
+        if self._integers:
+            return IntegerBlock.of(self._metric, self._asking, self._queries, self._base.raw(rows))
+        scores = scorer(self._metric, self._asking.side, side(self._base.take(rows)), self._bytes)
+        if scores.base.vectors.dtype != np.float32:
+            return None
+        return FloatBlock(scores, self._asking, self._queries, self._bytes)
+
+
 class Dense:
     """The search of one job: all its queries, whatever rows come. One thread uses one."""
 
@@ -30,24 +53,16 @@ class Dense:
         self._scan, self._base = scan, base
         self._asking = Asking.of(numbers, queries)
         self._tiles = Tiles(self._asking, scan.best)
-        self._integers = scored_in_integers(scan.metric, base.dtype, queries.dtype, base.dim)
-        if self._integers:
-            self._queries = np.ascontiguousarray(queries.raw(numbers))
-        else:
-            self._queries = whole_queries(scan.metric, self._asking.side)
+        self._scored = Scored(scan.metric, base, queries, self._asking)
 
     def search(self, rows: Index, points: Ints) -> None:
         """Offer the points of these rows to the queries; `points` ascend and come after all before them."""
-        if self._integers:
-            rows_of_bytes = self._base.raw(rows)
-            self._tiles.search(IntegerBlock.of(self._scan.metric, self._asking, self._queries, rows_of_bytes), points)
-            return
-        block = self._base.take(rows)
-        scores = scorer(self._scan.metric, self._asking.side, side(block), self._scan.integers)
-        if scores.base.vectors.dtype == np.float32:
-            self._tiles.search(FloatBlock(scores, self._asking, self._queries, self._scan.integers), points)
+        block = self._scored.block(rows)
+        if block is not None:
+            self._tiles.search(block, points)
         else:
-            self._scan.cells(self._asking, block, points, [Cell(0, len(self._asking.numbers), 0, len(points))])
+            cells = [Cell(0, len(self._asking.numbers), 0, len(points))]
+            self._scan.cells(self._asking, self._base.take(rows), points, cells)
 
 
 def block_rows(queries: int, most: int, values_of_bytes: bool) -> int:

@@ -81,6 +81,10 @@ class IntegerBlock:
         """For some of the queries the score below which every row lies that no row of score `bounds` beats."""
         return np.minimum(bounds.astype(np.int64) + 1, 2**31 - 1).astype(np.int32)
 
+    def errors(self) -> npt.NDArray[np.float64]:
+        """None: a row with a larger score is never nearer."""
+        return np.zeros(len(self.asking.squares))
+
     def distances(self, found: Found) -> npt.NDArray[np.float64]:
         """The exact distances of candidates."""
         if self.metric == "ip":

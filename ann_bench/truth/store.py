@@ -30,6 +30,7 @@ from ann_bench.truth.streams import Tops
 
 __all__ = ["DEFAULT_MEMORY", "check_given", "key_of", "truth_for", "truths_for"]
 
+_TASK = "exact answers"
 _VERSION = 2  # to be raised whenever the same problem may get another answer, or the file another layout
 
 
@@ -139,7 +140,7 @@ class _Told:
     def add(self, pairs: int) -> None:
         """So many pairs more are done."""
         self._done += pairs
-        self._progress("exact answers", self._done * self._queries // self._work, self._queries)
+        self._progress(_TASK, self._done * self._queries // self._work, self._queries)
 
     def blocks(self, done: int, total: int) -> None:
         """So many blocks are done."""
@@ -147,9 +148,12 @@ class _Told:
             self._progress("blocks", done, total)
 
     def within(self, queries: int) -> Progress:
-        """Progress of one block of so many queries, told in points."""
+        """Progress of one block of so many queries, told in points; other tasks are passed on."""
 
         def told(task: str, done: int, total: int | None) -> None:
+            if task != _TASK:
+                self._progress(task, done, total)
+                return
             self._progress(task, (self._done + done * queries) * self._queries // self._work, self._queries)
 
         return told

@@ -1,10 +1,10 @@
-"""The exact answers to many searches over a changing set of points, each distance computed once.
+"""The exact answers to many searches over a changing set of points, one group of points after the other.
 
 Points that live through the same searches are scanned together, once, for the `k` nearest among them to each query.
-What a search asks for is then the merge of the lists of those groups that live at its time. The merges go down a
-binary tree of times: a group joins at the few nodes whose whole span it lives through, and what a node holds is
-shared by all searches below it. (This is offline divide and conquer over time with a segment tree.) A group
-touches only the queries for which it has a point nearer than the k-th so far, which at depth are few.
+What a search asks for is then the merge of the lists of those groups that live at its time (see `timeline.py`). A
+group touches only the queries for which it has a point nearer than the k-th so far, which at depth are few.
+
+It serves whatever `exact` does: tags, sparse rows, float64. Many dense queries have a faster way (`shortlist.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ann_bench.truth.lives import Lifetime
+from ann_bench.truth.timeline import walk
 
 _CANDIDATES = 1 << 19  # candidates of all queries that are sorted at once
 
@@ -46,39 +47,21 @@ def answers(groups: Sequence[Lifetime], searches: int, find: Find, empty: Tops) 
     `find` gives the nearest points of one group; it is called once for each, when the first search needs it, and its
     lists are dropped after the last that does. `empty` has the shape of every answer.
     """
-    return _Walk(find).down(0, searches, groups, empty)
-
-
-class _Walk:
-    """One way down the tree and back, from the first search to the last."""
-
-    def __init__(self, find: Find) -> None:
-        self._find = find
-        self._found: dict[int, Tops] = {}
-
-    def down(self, first: int, last: int, groups: Sequence[Lifetime], above: Tops) -> Iterator[Tops]:
-        """The answers to the searches `first` to `last`; `groups` live at some of them, `above` holds the others."""
-        if first == last:
-            return
-        through = [group for group in groups if group.birth <= first and group.death >= last]
-        parts = [self._tops(group) for group in through]
-        here = merged(above, parts)
-        del parts
-        for group in through:
-            if group.death == last:
-                self._found.pop(id(group), None)
-        if last - first == 1:
-            yield here
-            return
-        rest = [group for group in groups if group.birth > first or group.death < last]
-        middle = (first + last) // 2
-        for start, stop in ((first, middle), (middle, last)):
-            yield from self.down(start, stop, [g for g in rest if g.birth < stop and g.death > start], here)
-
-    def _tops(self, group: Lifetime) -> Tops:
-        if id(group) not in self._found:
-            self._found[id(group)] = self._find(group)
-        return self._found[id(group)]
+    nodes = walk(groups, searches)
+    last = {number: place for place, node in enumerate(nodes) for number in node.joining.tolist()}
+    held, found = [empty], dict[int, Tops]()
+    for place, node in enumerate(nodes):
+        joining = node.joining.tolist()
+        for number in joining:
+            if number not in found:
+                found[number] = find(groups[number])
+        del held[node.level :]
+        held.append(merged(held[-1], [found[number] for number in joining]))
+        for number in joining:
+            if last[number] == place:
+                del found[number]
+        if node.leaf:
+            yield held[-1]
 
 
 def merged(tops: Tops, others: Sequence[Tops]) -> Tops:

@@ -46,6 +46,9 @@ class Block(Protocol):
     def near(self, bounds: Numbers, queries: slice) -> Numbers:
         """For some of the queries the score below which every row lies that no row of score `bounds` beats."""
 
+    def errors(self) -> npt.NDArray[np.float64]:
+        """For each query how far a score may lie from the truth, other than by less than the next score."""
+
     def distances(self, found: Found) -> npt.NDArray[np.float64]:
         """The exact distances of candidates."""
 
@@ -74,6 +77,10 @@ class FloatBlock:
     def near(self, bounds: Numbers, queries: slice) -> Numbers:
         """For some of the queries the score below which every row lies that no row of score `bounds` beats."""
         return self._scores.near(bounds.astype(np.float64), self._asking.squares[queries])
+
+    def errors(self) -> npt.NDArray[np.float64]:
+        """For each query how far a score may lie from the truth: dense rows have one bound for all scores."""
+        return self._scores.errors(np.zeros(len(self._asking.squares)), self._asking.squares)
 
     def distances(self, found: Found) -> npt.NDArray[np.float64]:
         """The exact distances of candidates."""

@@ -10,9 +10,16 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from ann_bench.arrays import ArrayRef, CsrRef, Ref
+from ann_bench.truth import way
 from ann_bench.truth.model import Live, Problem
 
 _numbers = itertools.count()
+
+
+def use_always(patch: pytest.MonkeyPatch) -> None:
+    """Inside, no stream is too small to be answered by one scan."""
+    for name, value in (("_FEWEST_GROUPS", 1), ("_FEWEST_PAIRS", 1), ("_FEWEST", 1)):
+        patch.setattr(way, name, value)
 
 
 def save(folder: Path, array: np.ndarray) -> ArrayRef:

@@ -20,7 +20,7 @@ from ann_bench.truth.model import Live
 from ann_bench.truth.problems import problems
 from ann_bench.truth.store import key_of, truths_for
 from ann_bench.workload import Build, Delete, Insert, Operation, Replace, Search, Workload
-from tests.truth.helpers import naive, save, save_any, save_csr
+from tests.truth.helpers import naive, save, save_any, save_csr, use_always
 
 ROWS, QUERIES, IDS = 24, 5, 30
 RUNBOOKS = Path(__file__).resolve().parents[3] / "shared" / "data" / "runbooks"
@@ -85,11 +85,14 @@ def plain_live(steps: list[Operation]) -> list[dict[int, int]]:
     sparse=st.booleans(),
     size=st.sampled_from([1, 2, 100]),
     kind=st.tuples(st.sampled_from(["euclidean", "ip", "angular"]), st.sampled_from(["float32", "uint8"])),
+    once=st.booleans(),
 )
-def test_any_workload(tmp_path_factory, steps, build, seed, sparse, size, kind):
+def test_any_workload(tmp_path_factory, steps, build, seed, sparse, size, kind, once):
     steps = [*([Build(range(ROWS))] if build else []), *steps, Search(QUERIES, 4)]
     searches = problems(dataset(tmp_path_factory.mktemp("data"), seed, sparse, kind), Workload(tuple(steps), IDS))
     with pytest.MonkeyPatch.context() as patch:
+        if once:
+            use_always(patch)
         patch.setattr(compute, "_FILTERED", size)
         patch.setattr(compute, "_QUERIES", (size, size))
         patch.setattr(compute, "_FEWEST", 1)
@@ -188,7 +191,10 @@ def runbook(path: Path, rows: int, queries: int, k: int) -> tuple[Workload, int]
         "final_runbook",
     ],
 )
-def test_real_runbooks(tmp_path, name):
+@pytest.mark.parametrize("once", [True, False])
+def test_real_runbooks(tmp_path, monkeypatch, name, once):
+    if once:
+        use_always(monkeypatch)
     path = RUNBOOKS / f"{name}.yaml"
     if not path.exists():
         pytest.skip(f"no {name}.yaml in ../shared/data/runbooks")
