@@ -33,7 +33,7 @@ VOCABULARY = 5
 class Stream:
     """An entry and, beside it, what is live: each step is done to both, each search compares them."""
 
-    def __init__(self, track, name, metric="euclidean", dtype="float32", max_points=2000, threads=2):
+    def __init__(self, track, name, metric="euclidean", dtype="float32", max_points=2000, threads=1):
         self.track, self.metric = track, "ip" if track == "sparse-streaming" else metric
         self.rng = np.random.default_rng(11)
         self.dtype, self.exact = dtype, name in EXACT
