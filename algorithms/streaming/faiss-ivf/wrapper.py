@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from concurrent.futures import ThreadPoolExecutor
 
 import faiss
 import numpy as np
-from faiss.contrib.big_batch_search import big_batch_search
 
 from ann_bench import Algorithm
 
@@ -26,6 +24,7 @@ class FaissIVF(Algorithm):
     def setup(self, max_points: int) -> None:
         """Begin without an index: there is nothing to learn from."""
         faiss.omp_set_num_threads(self.threads)
+        faiss.cvar.distance_compute_blas_threshold = 20  # queries from which on a product of matrices is faster
         self.live = np.zeros(0, bool)
         self.index: faiss.IndexIVF | None = None
         self.known = self.fresh = self.renewals = 0
@@ -52,22 +51,17 @@ class FaissIVF(Algorithm):
         self.live[ids] = False
 
     def query(self, queries: np.ndarray, k: int, tags: object = None) -> np.ndarray:
-        """All queries in one call: list by list, so that each is read once for many queries, where there are many."""
+        """All queries in one call; many of them list by list, so that each list is read once for all."""
         if self.index is None:
             return np.full((len(queries), k), -1)
-        self.index.nprobe = min(self.nprobe, self.index.nlist)
-        if len(queries) * self.index.nprobe < MANY * self.threads * self.index.nlist:
-            return self.index.search(self._floats(queries), k)[1]
-        with contextlib.redirect_stdout(None), ThreadPoolExecutor(self.threads) as pool:  # it prints
-            return np.concatenate(list(pool.map(lambda part: self._by_list(part, k), self._parts(queries))))
-
-    def _parts(self, queries: np.ndarray) -> list[np.ndarray]:
-        return [part for part in np.array_split(self._floats(queries), self.threads) if len(part)]
-
-    def _by_list(self, queries: np.ndarray, k: int) -> np.ndarray:
-        faiss.omp_set_num_threads(1)  # of this thread
-        distances, ids = big_batch_search(self.index, queries, k, verbose=1)
-        return np.where(np.abs(distances) < np.finfo(np.float32).max, ids, -1)  # a list shorter than k has no more
+        queries, index = self._floats(queries), self.index
+        index.nprobe = min(self.nprobe, index.nlist)
+        if len(queries) * index.nprobe < MANY * index.nlist or not isinstance(index, faiss.IndexIVFFlat):
+            return index.search(queries, k)[1]
+        found = _Found(queries, index.quantizer.search(queries, index.nprobe)[1], k, index)
+        with ThreadPoolExecutor(self.threads) as pool:
+            list(pool.map(found.search, [range(first, index.nlist, self.threads) for first in range(self.threads)]))
+        return found.best()
 
     def stats(self) -> dict[str, int]:
         """How often the lists were learned, and how many there are."""
@@ -104,3 +98,35 @@ class FaissIVF(Algorithm):
         if self.metric == "angular":
             vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
         return vectors
+
+
+class _Found:
+    """The `k` nearest points of each list that a query probes, `probes` (queries, nprobe), compared list by list."""
+
+    def __init__(self, queries: np.ndarray, probes: np.ndarray, k: int, index: faiss.IndexIVFFlat) -> None:
+        self.queries, self.nprobe, self.k, self.index = queries, probes.shape[1], k, index
+        self.order = np.argsort(probes, axis=None, kind="stable")
+        self.edges = np.searchsorted(probes.ravel()[self.order], np.arange(index.nlist + 1))
+        self.ids = np.full((probes.size, k), -1)
+        self.far = np.full((probes.size, k), np.inf, np.float32)
+
+    def search(self, lists: range) -> None:
+        """One thread's part."""
+        faiss.omp_set_num_threads(1)
+        inverted = self.index.invlists
+        for number in lists:
+            places, size = self.order[self.edges[number] : self.edges[number + 1]], inverted.list_size(number)
+            if len(places) and size:
+                points = faiss.rev_swig_ptr(inverted.get_codes(number), size * inverted.code_size).view(np.float32)
+                ids = faiss.rev_swig_ptr(inverted.get_ids(number), size)
+                asked = self.queries[places // self.nprobe]
+                far, which = faiss.knn(asked, points.reshape(size, -1), min(self.k, size), self.index.metric_type)
+                self.far[places, : far.shape[1]] = far if self.index.metric_type == faiss.METRIC_L2 else -far
+                self.ids[places, : far.shape[1]] = ids[which]
+
+    def best(self) -> np.ndarray:
+        """The nearest of all lists, (queries, k)."""
+        far, ids = self.far.reshape(len(self.queries), -1), self.ids.reshape(len(self.queries), -1)
+        near = np.argpartition(far, self.k - 1, axis=1)[:, : self.k]
+        near = np.take_along_axis(near, np.argsort(np.take_along_axis(far, near, 1), axis=1), 1)
+        return np.take_along_axis(ids, near, 1)
