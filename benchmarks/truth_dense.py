@@ -2,7 +2,7 @@
 
     faiss.knn     At the fastest of some settings that are tried first: its BLAS path also for few queries, several
                   sizes of its blocks. Its vectors lie in memory, all converted; `exact` reads and converts files.
-    product       numpy's float32 product of the same blocks of queries and rows in as many threads, scores thrown
+    product       numpy's float32 product of the same tiles of queries and rows in as many threads, scores thrown
                   away. Also numpy's own threads on all queries and a block of rows at a time.
     bytes         `exact` on uint8 and int8 against `exact` on float32.
 
@@ -101,11 +101,12 @@ def product(problem: Problem) -> None:
 
     def serve(first: int) -> None:
         part = queries[first : first + step]
-        tile = max(1, tiles.SCORES // size)
-        out = np.empty((tile, size), dtype=np.float32)
-        for start, place in itertools.product(range(0, len(base), size), range(0, len(part), tile)):
-            rows, some = base[start : start + size], part[place : place + tile]
-            np.matmul(some, rows.T, out=out.reshape(-1)[: len(some) * len(rows)].reshape(len(some), len(rows)))
+        width = min(size, tiles.WIDTH)
+        height = tiles.SCORES // width
+        out = np.empty(tiles.SCORES, dtype=np.float32)
+        for start, place in itertools.product(range(0, len(base), width), range(0, len(part), height)):
+            rows, some = base[start : start + width], part[place : place + height]
+            np.matmul(some, rows.T, out=out[: len(some) * len(rows)].reshape(len(some), len(rows)))
 
     with blas.one_thread(), ThreadPoolExecutor(threads()) as pool:
         list(pool.map(serve, range(0, len(queries), step)))

@@ -25,6 +25,12 @@ class Best:
         """The k-th distance of each of these queries: what a new point must beat."""
         return np.asarray(self.distances[queries, self._k - 1])
 
+    def insert(self, queries: Ints, points: Ints, distances: npt.NDArray[np.float64]) -> None:
+        """The same as `offer` by a compiled loop, which takes a while to load."""
+        from ann_bench.truth import dense_kernels
+
+        dense_kernels.insert((self.points, self.distances), queries, points, distances)
+
     def offer(self, queries: Ints, points: Ints, distances: npt.NDArray[np.float64]) -> None:
         """Offer points to queries: three arrays of equal length.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,26 @@ FEWEST_QUERIES = 16  # for fewer, preparing the rows costs more than it saves
 _BLOCK_SCORES = 1 << 22
 _BLOCK_SCORES_OF_BYTES = 1 << 24
 _FEWEST_ROWS = 1 << 10
+#: Pairs of query and row; for fewer, loading compiled loops costs more than they save.
+FEWEST_PAIRS = 250_000_000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The numbers of the queries of one job, and with how many pairs of query and row the work goes on as this does."""
+
+    numbers: Ints
+    pairs: int
 
 
 class Scored:
     """Makes blocks of rows that score against the same queries. One thread uses one."""
 
-    def __init__(self, metric: Metric, base: DenseRows, queries: DenseRows, asking: Asking) -> None:
-        self._metric, self._base, self._asking = metric, base, asking
+    def __init__(
+        self, metric: Metric, base: DenseRows, queries: DenseRows, asking: Asking, compiled: bool = False
+    ) -> None:
+        """`compiled` says that there is enough to do to load compiled loops; the answers are the same."""
+        self._metric, self._base, self._asking, self._compiled = metric, base, asking, compiled
         self._bytes = base.small_integers and queries.small_integers
         self._integers = scored_in_integers(metric, base.dtype, queries.dtype, base.dim)
         if self._integers:
@@ -43,17 +57,18 @@ class Scored:
         scores = scorer(self._metric, self._asking.side, side(self._base.take(rows)), self._bytes)
         if scores.base.vectors.dtype != np.float32:
             return None
-        return FloatBlock(scores, self._asking, self._queries, self._bytes)
+        return FloatBlock(scores, self._asking, self._queries, self._bytes, self._compiled)
 
 
 class Dense:
     """The search of one job: all its queries, whatever rows come. One thread uses one."""
 
-    def __init__(self, scan: Scan, base: DenseRows, queries: DenseRows, numbers: Ints) -> None:
+    def __init__(self, scan: Scan, base: DenseRows, queries: DenseRows, asked: Asked) -> None:
         self._scan, self._base = scan, base
-        self._asking = Asking.of(numbers, queries)
-        self._tiles = Tiles(self._asking, scan.best)
-        self._scored = Scored(scan.metric, base, queries, self._asking)
+        self._asking = Asking.of(asked.numbers, queries)
+        compiled = asked.pairs >= FEWEST_PAIRS
+        self._tiles = Tiles(self._asking, scan.best, compiled)
+        self._scored = Scored(scan.metric, base, queries, self._asking, compiled)
 
     def search(self, rows: Index, points: Ints) -> None:
         """Offer the points of these rows to the queries; `points` ascend and come after all before them."""

@@ -27,6 +27,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 _CHUNK_VALUES = 1 << 16  # values of one chunk of pairs: a few arrays of this size stay in a core's cache
 _SHARED_VALUES = 1 << 21  # fewer values are not worth a second thread
+_COMPILED_VALUES = 1 << 27  # for fewer, loading compiled loops costs more than they save
 _EXACT_TERMS = (1 << 24) // 383**2  # terms that float32 sums exactly: differences of bytes reach 255 + 128
 
 
@@ -91,6 +92,22 @@ class _DensePairs:
 
     def fill(self, first: int, last: int) -> None:
         """Fill in the queries from `first` to `last`, a few of them, or some of the rows of one, at a time."""
+        compiled = self.rows.size * self.base.dim >= _COMPILED_VALUES
+        if compiled and _compilable(self.queries.dtype) and _compilable(self.base.dtype):
+            self._fill_compiled(first, last)
+        else:
+            self._fill(first, last)
+
+    def _fill_compiled(self, first: int, last: int) -> None:
+        queries, base = self.queries.raw(slice(None)), self.base.raw(slice(None))
+        step = max(1, _CHUNK_VALUES // self.rows.shape[1])
+        for start in range(first, last, step):
+            part = self.rows[start : min(start + step, last)]
+            left, column = np.nonzero(part >= 0)
+            pairs = left + start, part[left, column].astype(np.int64)
+            self.result[pairs[0], column] = measured(self.metric, queries, base, pairs)
+
+    def _fill(self, first: int, last: int) -> None:
         chunk = chunk_pairs(self.base.values_per_row)
         width = min(chunk, self.rows.shape[1])
         step = max(1, chunk // width)
@@ -120,6 +137,28 @@ def _share(fill: Callable[[int, int], None], count: int, values: int) -> None:
 def chunk_pairs(values_per_row: float) -> int:
     """How many pairs to give to `paired` at once."""
     return max(16, int(_CHUNK_VALUES / max(1.0, values_per_row)))
+
+
+def _compilable(dtype: np.dtype[Any]) -> bool:
+    return dtype in (np.float32, np.float64)  # False where the bytes are in the other order
+
+
+def measured(
+    metric: Metric, queries: npt.NDArray[Any], base: npt.NDArray[Any], pairs: tuple[npt.NDArray[Any], npt.NDArray[Any]]
+) -> Floats:
+    """The distances of pairs of rows of `queries` and `base`, by a compiled loop that takes a while to load.
+
+    Both float32 or float64 (rows, d), `pairs` two int64 (pairs,); the same numbers as of `paired`.
+    """
+    from ann_bench.truth.dense_kernels import sums
+
+    left, right = pairs
+    if metric == "euclidean":
+        return sums(queries, left, base, right, True)
+    products = sums(queries, left, base, right, False)
+    if metric == "ip":
+        return 0.0 - products
+    return _angular(products, sums(queries, left, queries, left, False), sums(base, right, base, right, False))
 
 
 def paired(metric: Metric, queries: Block, base: Block, integers: bool) -> Floats:

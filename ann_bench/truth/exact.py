@@ -119,8 +119,8 @@ class _Work:
     def large(self, found: Match, told: Callable[[float], None]) -> None:
         """One group with any number of points; `told` hears of each part done, as a share of all."""
         group, points = found
-        search = self._search(group.queries)
         count = self._points.count if points is None else len(points)
+        search = self._search(group.queries, count)
         step = self._step(len(group.queries))
         for start in range(0, count, step):
             part = slice(start, min(start + step, count))
@@ -128,10 +128,11 @@ class _Work:
             search(self._points.rows(part if points is None else numbers), numbers)
             told(len(numbers) / count)
 
-    def _search(self, queries: npt.NDArray[Any]) -> Callable[[Index, npt.NDArray[Any]], None]:
-        """How to offer the points of some rows to these queries."""
+    def _search(self, queries: npt.NDArray[Any], count: int) -> Callable[[Index, npt.NDArray[Any]], None]:
+        """How to offer the points of some rows, `count` in all, to these queries."""
         if self._many(len(queries)) and isinstance(self._base, DenseRows) and isinstance(self._queries, DenseRows):
-            return dense.Dense(self._scan, self._base, self._queries, queries).search
+            asked = dense.Asked(queries, len(queries) * count)
+            return dense.Dense(self._scan, self._base, self._queries, asked).search
         asking = Asking.of(queries, self._queries)
 
         def search(rows: Index, points: npt.NDArray[Any]) -> None:

@@ -65,8 +65,13 @@ class IntegerBlock:
         """How many rows it has."""
         return len(self.rows)
 
-    def write(self, queries: slice, out: Numbers) -> None:
-        """The scores of some of the queries against all rows, into `out` (queries, count) int32."""
+    @property
+    def width(self) -> int:
+        """How many rows the tiles of its scores should have: all, which are packed together."""
+        return self.count
+
+    def write(self, queries: slice, out: Numbers, first: int = 0) -> None:
+        """The scores of some of the queries against all rows, into `out` (queries, count) int32; `first` is 0."""
         products = out if self.queries.dtype == np.int8 else out.view(np.uint32)
         numkong.dots_packed(self.queries[queries], self.packed, out=numkong.from_dlpack(products))
         np.subtract(self.shift, out, out=out)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from ann_bench.datasets.dataset import Metric
 from ann_bench.truth.best import Best
-from ann_bench.truth.distance import chunk_pairs, paired
+from ann_bench.truth.distance import chunk_pairs, measured, paired
 from ann_bench.truth.score import Scorer, Side, scorer, side
 from ann_bench.truth.vectors import Block, Rows
 
@@ -111,13 +111,20 @@ class Scan:
         self.best.offer(asking.numbers[found.queries[keep]], found.points[keep], distances[keep])
 
 
-def measure(scores: Scorer, asking: Asking, found: Found, integers: bool) -> npt.NDArray[np.float64]:
-    """The exact distances of candidates; `integers` says that all values are 8-bit integers."""
+def measure(
+    scores: Scorer, asking: Asking, found: Found, integers: bool, compiled: bool = False
+) -> npt.NDArray[np.float64]:
+    """The exact distances of candidates; `integers` says that all values are 8-bit integers.
+
+    `compiled` says that there is enough to do to load compiled loops; the distances are the same.
+    """
     if scores.exact:
         distances = found.scores.astype(np.float64) + 0.0
         return 2 * distances + asking.squares[found.queries] if scores.metric == "euclidean" else distances
-    distances = np.empty(len(found.queries))
     rows = scores.base.vectors
+    if compiled and not integers and not isinstance(rows, csr_matrix):
+        return measured(scores.metric, asking.side.vectors, rows, (found.queries, found.columns))
+    distances = np.empty(len(found.queries))
     pairs = chunk_pairs(rows.nnz / max(1, rows.shape[0]) if isinstance(rows, csr_matrix) else rows.shape[1])
     for start in range(0, len(distances), pairs):
         part = slice(start, start + pairs)

@@ -23,10 +23,11 @@ DTYPES = ["float32", "float16", "uint8", "int8"]
 MANY = 10**9
 
 
-@pytest.fixture(params=["tiles", "cells", "integers off"])
+@pytest.fixture(params=["tiles", "compiled", "cells", "integers off"])
 def path(request, monkeypatch):
-    """All queries in tiles, none of them, and tiles where bytes are scored as floats."""
+    """All queries in tiles (also by compiled loops), none of them, and tiles where bytes are scored as floats."""
     monkeypatch.setattr(dense, "FEWEST_QUERIES", MANY if request.param == "cells" else 1)
+    monkeypatch.setattr(dense, "FEWEST_PAIRS", 0 if request.param == "compiled" else MANY)
     if request.param == "integers off":
         monkeypatch.setattr(dense, "scored_in_integers", lambda *of: False)
     return request.param
@@ -39,6 +40,8 @@ def cut(request, monkeypatch):
         monkeypatch.setattr(module, "_FEWEST_ROWS", 7)
         monkeypatch.setattr(module, "_BLOCK_BYTES", 1)
         monkeypatch.setattr(tiles, "SCORES", 20)
+        monkeypatch.setattr(tiles, "WIDTH", 3)
+        monkeypatch.setattr(tiles, "_ROOM", 2)
         monkeypatch.setattr(tiles, "_MOST_CANDIDATES", 3)
         monkeypatch.setattr(scan, "SCORES", 20)
         monkeypatch.setattr(scan, "CROWD", 0)
@@ -63,17 +66,19 @@ def test_duplicates_and_ties_across_blocks(tmp_path, path, cut, metric, dtype):
     metric=st.sampled_from(METRICS),
     dtype=st.sampled_from(DTYPES),
     sizes=st.tuples(st.integers(0, 300), st.integers(1, 40), st.integers(1, 80), st.integers(1, 12)),
-    kind=st.tuples(st.booleans(), st.booleans(), st.sampled_from([0, 1, 3, 127])),
+    kind=st.tuples(st.booleans(), st.booleans(), st.sampled_from([0, 1, 3, 127]), st.booleans()),
 )
 def test_equals_brute_force_in_tiles(seed, metric, dtype, sizes, kind):
     rng = np.random.default_rng(seed)
-    (rows, count, dim, k), (live, small, spread) = sizes, kind
+    (rows, count, dim, k), (live, small, spread, compiled) = sizes, kind
     base, queries = vectors(rng, (rows, dim), dtype, spread), vectors(rng, (count, dim), dtype, spread)
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(dense, "FEWEST_QUERIES", 1)
+        patch.setattr(dense, "FEWEST_PAIRS", 0 if compiled else MANY)
         if small:
             patch.setattr(module, "_BLOCK_BYTES", 1)
             patch.setattr(tiles, "SCORES", 100)
+            patch.setattr(tiles, "WIDTH", 9)
         parts = save(Path(name), base), save(Path(name), queries)
         same(Problem(metric, k, *parts, live=live_set(rng, rows) if live and rows else None))
 
@@ -156,3 +161,21 @@ def test_paths_agree_to_the_last_bit(tmp_path, monkeypatch, dtype):
 def test_importing_the_package_does_not_import_the_products():
     code = "import sys, ann_bench.cli; sys.exit('numkong' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_small_problems_do_not_load_the_compiler():
+    code = """
+import sys
+import numpy as np
+from pathlib import Path
+from tests.truth.helpers import save
+from ann_bench.truth.distance import pair_distances
+from ann_bench.truth.exact import exact
+from ann_bench.truth.model import Problem
+rows = np.random.default_rng(0).standard_normal((2000, 8), dtype=np.float32)
+exact(Problem("euclidean", 3, save(Path(sys.argv[1]), rows), save(Path(sys.argv[1]), rows[:100])))
+pair_distances("ip", rows, rows, np.zeros((2000, 10), dtype=int))
+sys.exit("numba" in sys.modules)
+"""
+    with tempfile.TemporaryDirectory() as name:
+        assert subprocess.run([sys.executable, "-c", code, name], check=False).returncode == 0
