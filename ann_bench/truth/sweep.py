@@ -17,8 +17,7 @@ import numpy.typing as npt
 from ann_bench.datasets.dataset import Metric
 from ann_bench.truth.dense import Scored, block_rows
 from ann_bench.truth.lives import Lifetime
-from ann_bench.truth.scan import Asking
-from ann_bench.truth.tiles import SCORES
+from ann_bench.truth.scan import SCORES, Asking
 from ann_bench.truth.vectors import DenseRows, Index
 
 Numbers = npt.NDArray[np.int64]
