@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ann_bench.truth.compiled import compiled
+from ann_bench.compiled import compiled
 
 Array = npt.NDArray[Any]
 

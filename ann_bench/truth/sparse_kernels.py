@@ -6,34 +6,23 @@ A module of its own because it imports numba, which takes a second: only work th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
-import numba
 import numpy as np
 
+from ann_bench.compiled import compiled
 from ann_bench.truth.sparse_parts import STRIP, Array, Asked, Kept, Scratch, Span
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 _UNIT = 2.0**-24
 _PACKED = 2.0**-8  # relative error of the weight of a posting
 _UNDERFLOW = 2.0**-125  # more than what one product, or one value, loses where float32 has no smaller numbers
 _SAFE = 1e18  # lengths below it: no product or sum of float32 overflows
 _UNTOUCHED = np.int32(-(2**31))  # the bits of -0.0
-_MEASURE = (
-    600.0  # what the exact distance of one row costs, in additions; steers how much is left out, not what is found
-)
+#: What the exact distance of one row costs, in additions; steers how much is left out, not what is found.
+_MEASURE = 600.0
 
 
-def _compiled(function: Function) -> Function:
-    """The function, compiled at its first call and kept in numba's cache where that can be written."""
-    try:
-        return cast(Function, numba.njit(nogil=True, cache=True, error_model="numpy")(function))
-    except RuntimeError:  # no folder for the cache
-        return cast(Function, numba.njit(nogil=True, error_model="numpy")(function))
-
-
-@_compiled
+@compiled
 def index_block(span: Span, slot_of: Array, block: int) -> bool:
     """Build the inverted index of one block; False, and nothing of use, where its rows are not canonical.
 
@@ -58,7 +47,7 @@ def index_block(span: Span, slot_of: Array, block: int) -> bool:
     return True
 
 
-@_compiled
+@compiled
 def _count(indptr: Array, indices: Array, slot_of: Array, starts: Array) -> bool:
     """Count the postings of each slot, into the place behind it; False where rows are not canonical."""
     starts[:] = 0
@@ -73,7 +62,7 @@ def _count(indptr: Array, indices: Array, slot_of: Array, starts: Array) -> bool
     return True
 
 
-@_compiled
+@compiled
 def _place(indptr: Array, indices: Array, values: Array, slot_of: Array, into: tuple[Array, Array, Array]) -> float:
     """Write the postings of rows where the starts say, which move on, and the lengths of the rows, rounded up.
 
@@ -97,7 +86,7 @@ def _place(indptr: Array, indices: Array, values: Array, slot_of: Array, into: t
     return longest
 
 
-@_compiled
+@compiled
 def _packed(value: float, row: int) -> Any:
     """The bits of the float32 nearest to a value of those whose last 16 bits are the number of a row.
 
@@ -108,7 +97,7 @@ def _packed(value: float, row: int) -> Any:
     return np.uint32((bits & 0x80000000) | size | row)
 
 
-@_compiled
+@compiled
 def _bound(starts: Array, postings: Array, highest: Array, lowest: Array) -> None:
     """Set the bits of the largest and of the least weight of each slot, or of 0, as the postings have them.
 
@@ -123,7 +112,7 @@ def _bound(starts: Array, postings: Array, highest: Array, lowest: Array) -> Non
         lowest[slot] = least
 
 
-@_compiled
+@compiled
 def _sink(distances: Array, points: Array, distance: float, point: int) -> None:
     """Put a point in the place of the root of a heap: the farthest, of equals the one with the larger number."""
     count = len(distances)
@@ -147,7 +136,7 @@ def _sink(distances: Array, points: Array, distance: float, point: int) -> None:
     points[at] = point
 
 
-@_compiled
+@compiled
 def _kth_largest(sums: Array, count: int, level: Array, unused: Array) -> float:
     """The k-th largest of the first `count` sums, for `level` of length k; minus infinity where there are fewer."""
     level[:] = np.inf
@@ -157,13 +146,13 @@ def _kth_largest(sums: Array, count: int, level: Array, unused: Array) -> float:
     return float(-level[0])
 
 
-@_compiled
+@compiled
 def _below(value: float) -> Any:
     """A float32 that lies below this value."""
     return np.float32(value - abs(value) * (4 * _UNIT) - 2.0**-140)
 
 
-@_compiled
+@compiled
 def _distance(span: Span, dense: Array, row: int, plain: bool) -> float:
     """The exact distance, its terms in the order in which `distance.paired` adds them."""
     total = 0.0
@@ -174,7 +163,7 @@ def _distance(span: Span, dense: Array, row: int, plain: bool) -> float:
     return 0.0 - total
 
 
-@_compiled
+@compiled
 def search(span: Span, asked: Asked, kept: Kept, scratch: Scratch, job: tuple[int, int, int]) -> None:
     """Offer the rows of a span to some queries; `job` is (first query, last query, point of the first row)."""
     for block in range(len(span.longest)):
@@ -182,7 +171,7 @@ def search(span: Span, asked: Asked, kept: Kept, scratch: Scratch, job: tuple[in
             _search_block(span, asked, kept, scratch, (block, query, job[2]))
 
 
-@_compiled
+@compiled
 def _search_block(span: Span, asked: Asked, kept: Kept, scratch: Scratch, job: tuple[int, int, int]) -> None:
     block, query, point = job
     count = span.edges[block + 1] - span.edges[block]
@@ -213,7 +202,7 @@ def _search_block(span: Span, asked: Asked, kept: Kept, scratch: Scratch, job: t
         scratch.sums[:] = np.float32(-0.0)
 
 
-@_compiled
+@compiled
 def _add_up(span: Span, asked: Asked, sums: Array, job: tuple[int, int], budget: float) -> tuple[float, float, int]:
     """Add the products of a query's terms to the sums of a block, but for those that stay within the budget.
 
@@ -243,7 +232,7 @@ def _add_up(span: Span, asked: Asked, sums: Array, job: tuple[int, int], budget:
     return rest, math.sqrt(square), adds
 
 
-@_compiled
+@compiled
 def _next_strip(sums: Array, lengths: Array, part: tuple[int, int], limits: tuple[Any, Any, Any, Any]) -> int:
     """The first strip from `part[0]` on with a row above the limit; `part[1]` where there is none. Clears those before.
 
@@ -271,14 +260,14 @@ def _next_strip(sums: Array, lengths: Array, part: tuple[int, int], limits: tupl
     return part[1]
 
 
-@_compiled
+@compiled
 def _least(level: float, added: float) -> Any:
     """The bits of a sum below which no row can exceed a level if at most so much is added; -1 where any may."""
     value = _below(level - added)
     return np.float32(value).view(np.int32) if value > 0 else np.int32(-1)
 
 
-@_compiled
+@compiled
 def _collect(
     span: Span,
     asked: Asked,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ann_bench.truth.compiled import compiled
+from ann_bench.compiled import compiled
 
 Array = Any
 STRIP = 32  # scores that one vectorised test covers
