@@ -101,12 +101,15 @@ class FaissIVF(Algorithm):
 
 
 class _Found:
-    """The `k` nearest points of each list that a query probes, `probes` (queries, nprobe), compared list by list."""
+    """The `k` nearest points of each list that a query probes, `probes` (queries, nprobe), compared list by list.
+
+    What is found for one list lies together, in the order of the lists, so that memory is written in one go.
+    """
 
     def __init__(self, queries: np.ndarray, probes: np.ndarray, k: int, index: faiss.IndexIVFFlat) -> None:
         self.queries, self.nprobe, self.k, self.index = queries, probes.shape[1], k, index
         self.order = np.argsort(probes, axis=None, kind="stable")
-        self.edges = np.searchsorted(probes.ravel()[self.order], np.arange(index.nlist + 1))
+        self.edges = np.searchsorted(probes.ravel()[self.order], np.arange(index.nlist + 1)).tolist()
         self.ids = np.full((probes.size, k), -1)
         self.far = np.full((probes.size, k), np.inf, np.float32)
 
@@ -115,18 +118,21 @@ class _Found:
         faiss.omp_set_num_threads(1)
         inverted = self.index.invlists
         for number in lists:
-            places, size = self.order[self.edges[number] : self.edges[number + 1]], inverted.list_size(number)
-            if len(places) and size:
+            part, size = slice(*self.edges[number : number + 2]), inverted.list_size(number)
+            if part.stop > part.start and size:
                 points = faiss.rev_swig_ptr(inverted.get_codes(number), size * inverted.code_size).view(np.float32)
                 ids = faiss.rev_swig_ptr(inverted.get_ids(number), size)
-                asked = self.queries[places // self.nprobe]
+                asked = self.queries[self.order[part] // self.nprobe]
                 far, which = faiss.knn(asked, points.reshape(size, -1), min(self.k, size), self.index.metric_type)
-                self.far[places, : far.shape[1]] = far if self.index.metric_type == faiss.METRIC_L2 else -far
-                self.ids[places, : far.shape[1]] = ids[which]
+                self.far[part, : far.shape[1]] = far if self.index.metric_type == faiss.METRIC_L2 else -far
+                self.ids[part, : far.shape[1]] = ids[which]
 
     def best(self) -> np.ndarray:
         """The nearest of all lists, (queries, k)."""
-        far, ids = self.far.reshape(len(self.queries), -1), self.ids.reshape(len(self.queries), -1)
+        places = np.empty_like(self.order)
+        places[self.order] = np.arange(len(places))
+        places = places.reshape(len(self.queries), -1)
+        far = self.far[places].reshape(len(places), -1)
         near = np.argpartition(far, self.k - 1, axis=1)[:, : self.k]
         near = np.take_along_axis(near, np.argsort(np.take_along_axis(far, near, 1), axis=1), 1)
-        return np.take_along_axis(ids, near, 1)
+        return self.ids[np.take_along_axis(places, near // self.k, 1), near % self.k]
