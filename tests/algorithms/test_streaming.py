@@ -277,3 +277,21 @@ def hits(answers, far, row_of):
     assert np.isfinite(got[answers >= 0]).all()
     edge = np.where(np.isfinite(best), best, -1e30).max(axis=1, keepdims=True)
     return (np.isfinite(got) & (got <= edge + 1e-5 * np.maximum(np.abs(edge), 1))).sum() / np.isfinite(best).sum()
+
+
+@pytest.mark.parametrize("name", sorted(SERVING["streaming"]))
+def test_many_queries_over_many_points(name):
+    """Enough of both that an entry may search another way than for few."""
+    entry, rng = SERVING["streaming"][name], np.random.default_rng(5)
+    points = rng.standard_normal((6000, DIM)).astype(np.float32)
+    queries = points[:600] + np.float32(0.01)
+    index = made(entry, "euclidean", DIM, "float32", 1)
+    index.setup(len(points))
+    index.set_query_arguments(**plan_configs(entry, "some-set")[1][-1])
+    index.insert(readonly(points), np.arange(len(points)))
+    found = np.asarray(index.query(readonly(queries), 10))
+    distances = ((queries[:, None] - points[None]) ** 2).sum(axis=2)
+    nearest = np.argsort(distances, axis=1)[:, :10]
+    recall = np.mean([len(set(a) & set(b)) / 10 for a, b in zip(found, nearest, strict=True)])
+    assert recall >= (1 if name in EXACT else 0.8)
+    assert (found[:, 0] == nearest[:, 0]).mean() >= 0.9  # the nearest comes first
