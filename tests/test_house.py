@@ -25,6 +25,7 @@ ROOMS = {
     "entries": set(),
     "engine": {"entries"},
     "worker": set(),
+    "adapters": set(),
 }
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -61,6 +62,9 @@ def test_the_worker_needs_numpy_and_scipy_only() -> None:
         assert imports(path) <= {
             name for name in imports(path) if name.split(".")[1] in ("algorithm", "arrays", "wire", "worker")
         }
+    for path in (PACKAGE / "adapters").rglob("*.py"):
+        reached = {name.split(".")[1] for name in imports(path)}
+        assert reached <= {"adapters", "algorithm", "arrays", "tags", "wire", "workload"}
 
 
 def names_to_avoid() -> set[str]:

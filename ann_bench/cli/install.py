@@ -12,7 +12,7 @@ import click
 
 from ann_bench.cli._options import messages
 from ann_bench.cli._progress import bars
-from ann_bench.errors import UsageError, unknown
+from ann_bench.errors import UsageError
 
 if TYPE_CHECKING:
     from ann_bench.engine.images import Outcome
@@ -30,12 +30,7 @@ Examples:
 @click.command("install", epilog=EPILOG, short_help="Build the images that entries run in.")
 @click.option("--track", metavar="NAME", help="Only the entries of this track. Default: of all tracks.")
 @click.option("--algorithm", multiple=True, metavar="NAME", help="Only this entry; may be given again. Default: all.")
-@click.option(
-    "--entry",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="The folder of an entry anywhere; may be given again.",
-)
+@click.option("--entry", multiple=True, metavar="PLACE", help="The folder of an entry anywhere; may be given again.")
 @click.option("-j", "--jobs", type=click.IntRange(1, 64), metavar="N", help="Builds at a time. Default: CPUs, up to 4.")
 @click.option("--force", is_flag=True, help="Build again what is there already, with the newest packages.")
 @click.option("--make-base", is_flag=True, help="First make the base image from Debian packages (root, debootstrap).")
@@ -46,7 +41,7 @@ Examples:
 def command(
     track: str | None,
     algorithm: tuple[str, ...],
-    entry: tuple[Path, ...],
+    entry: tuple[str, ...],
     jobs: int | None,
     force: bool,
     make_base: bool,
@@ -74,10 +69,10 @@ def command(
     return _show(outcomes, as_json)
 
 
-def _entries(track: str | None, names: Sequence[str], paths: Sequence[Path]) -> list[Entry]:
+def _entries(track: str | None, names: Sequence[str], paths: Sequence[str]) -> list[Entry]:
     """The entries that are asked for; one that serves several tracks has an image for each."""
     from ann_bench.datasets.home import home
-    from ann_bench.entries.discovery import choose
+    from ann_bench.entries.discovery import choose, entries_at, resolve
     from ann_bench.tracks import find_track, list_tracks
 
     if track is not None:
@@ -85,37 +80,13 @@ def _entries(track: str | None, names: Sequence[str], paths: Sequence[Path]) -> 
     else:
         tracks = [known.name for known in list_tracks()]
         found = [] if names or paths else [entry for name in tracks for entry in choose(name, home())]
-        found += [entry for name in names for entry in _named(name, tracks)]
-        found += [entry for path in paths for entry in _at(path)]
+        found += [entry for name in names for entry in resolve(name, home())]
+        found += [entry for path in paths for entry in entries_at(path)]
     if not found:
         raise UsageError(
             f"there is no entry under {home() / 'algorithms'}: set ANN_BENCH_HOME, or name one with --entry"
         )
     return found
-
-
-def _named(name: str, tracks: Sequence[str]) -> list[Entry]:
-    from ann_bench.datasets.home import home
-    from ann_bench.entries.discovery import choose
-    from ann_bench.entries.entry import CONFIG
-
-    known = {path.parent.name for path in (home() / "algorithms").glob(f"*/*/{CONFIG}")}
-    if name not in known:
-        raise unknown("algorithm", name, known)
-    places = [track for track in tracks if (home() / "algorithms" / track / name / CONFIG).is_file()]
-    return [entry for track in places for entry in choose(track, home(), [name])]
-
-
-def _at(path: Path) -> list[Entry]:
-    from ann_bench import yamlfile
-    from ann_bench.entries.config import EntryConfig
-    from ann_bench.entries.discovery import entry_at
-    from ann_bench.entries.entry import CONFIG
-
-    file = path if path.name == CONFIG else path / CONFIG
-    if not file.is_file():
-        raise UsageError(f"{path}: no entry, there is no {CONFIG} in it")
-    return [entry_at(path, track) for track in yamlfile.load(file, EntryConfig).tracks]
 
 
 def _show(outcomes: Sequence[Outcome], as_json: bool) -> int:

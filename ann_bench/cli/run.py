@@ -39,7 +39,7 @@ class Request:
     dataset: str | None
     queries: str
     algorithm: tuple[str, ...]
-    entry: tuple[Path, ...]
+    entry: tuple[str, ...]
     sandbox: str
     results: Path
     plots: Path
@@ -53,12 +53,7 @@ class Request:
     "--dataset", metavar="NAME|FILE", help="A data set, or a manifest of your own (.yaml). Default: the track's."
 )
 @click.option("--algorithm", multiple=True, metavar="NAME", help="Only this entry; may be given again. Default: all.")
-@click.option(
-    "--entry",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="The folder of an entry anywhere; may be given again.",
-)
+@click.option("--entry", multiple=True, metavar="PLACE", help="The folder of an entry anywhere; may be given again.")
 @click.option("--queries", default="public", show_default=True, metavar="NAME", help="The query set.")
 @click.option("--k", type=click.IntRange(1, 10_000), help="Neighbours to a query. Default: the track's.")
 @click.option("--runs", type=click.IntRange(1, 1000), help="Repeats of each batch of queries. Default: the track's.")

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
+import ann_bench
 from ann_bench import yamlfile
 from ann_bench.entries.config import EntryConfig
 from ann_bench.entries.entry import CONFIG, Entry
@@ -19,6 +20,10 @@ from ann_bench.errors import UsageError, unknown
 log = logging.getLogger(__name__)
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+#: A class that begins so runs in the worker without a file of the entry's: it knows how to run what is in the folder.
+ADAPTERS = "ann_bench.adapters."
+_ADAPTERS = Path(ann_bench.__file__).parent / "adapters"
 
 
 def discover(track: str, home: Path) -> list[Entry]:
@@ -32,13 +37,40 @@ def discover(track: str, home: Path) -> list[Entry]:
 
 def entry_at(path: Path, track: str) -> Entry:
     """The entry in this folder (or the one that this config.yaml belongs to)."""
+    return entries_at(path, track)[0]
+
+
+def resolve(text: str | Path, home: Path, track: str | None = None) -> list[Entry]:
+    """The entries that a word of the command line means, each for `track`, or once for every track that it serves.
+
+    A word is what `entries_at` takes, or the name of an entry under `home/algorithms/`. Where both could be meant, the
+    folder in this place goes first. Raises UsageError where it means none.
+    """
+    path = Path(text)
+    if len(path.parts) != 1 or ":" in str(text) or (path / CONFIG).is_file() or path.is_file():
+        return entries_at(text, track)
+    folders = sorted(file.parent for file in (home / "algorithms").glob(f"*/*/{CONFIG}"))
+    if track is not None:
+        folders = _folders(track, home)
+    known = [folder.name for folder in folders]
+    if str(text) not in known:
+        raise unknown("algorithm", str(text), known)
+    return [entry for folder in folders if folder.name == str(text) for entry in _each(folder, track, "algorithms")]
+
+
+def entries_at(text: str | Path, track: str | None = None) -> list[Entry]:
+    """The entries at a place, each for `track`, or once for every track that it serves.
+
+    A place is an entry's folder, or its config.yaml. Raises UsageError where there is none.
+    """
+    path = Path(text)
     folder = (path.parent if path.name == CONFIG else path).resolve()
     if not (folder / CONFIG).is_file():
         raise UsageError(f"{path}: no entry, there is no {CONFIG} in it")
-    return _load(folder, track, "path")
+    return _each(folder, track, "path")
 
 
-def choose(track: str, home: Path, names: Sequence[str] = (), paths: Sequence[Path] = ()) -> list[Entry]:
+def choose(track: str, home: Path, names: Sequence[str] = (), paths: Sequence[str | Path] = ()) -> list[Entry]:
     """The entries that a run is to measure, by name.
 
     Without `names` and `paths`: all of `algorithms/<track>/`. Otherwise those of these names and those at these
@@ -47,7 +79,7 @@ def choose(track: str, home: Path, names: Sequence[str] = (), paths: Sequence[Pa
     if not names and not paths:
         return discover(track, home)
     folders = _folders(track, home)
-    at_paths = _once(entry_at(path, track) for path in paths)
+    at_paths = _once(entry for path in paths for entry in entries_at(path, track))
     _refuse_two_of_one_name(at_paths, folders)
     known = [folder.name for folder in folders] + [entry.name for entry in at_paths]
     for name in names:
@@ -80,6 +112,12 @@ def _serves(config: Path, track: str) -> bool:
         return False
 
 
+def _each(folder: Path, track: str | None, source: Literal["algorithms", "path"]) -> list[Entry]:
+    """The entry of a folder, once for every track that it serves, or for the one that is asked for."""
+    tracks = yamlfile.load(folder / CONFIG, EntryConfig).tracks if track is None else [track]
+    return [_load(folder, one, source) for one in tracks]
+
+
 def _load(folder: Path, track: str, source: Literal["algorithms", "path"]) -> Entry:
     path = folder / CONFIG
     if not _NAME.fullmatch(folder.name):
@@ -88,9 +126,20 @@ def _load(folder: Path, track: str, source: Literal["algorithms", "path"]) -> En
     if track not in config.tracks:
         tracks = ", ".join(config.tracks)
         raise UsageError(f"{path}: the entry is for {tracks}, not for the track {track!r}; add it to `tracks`")
-    if not (folder / f"{config.module}.py").is_file() and not (folder / config.module / "__init__.py").is_file():
-        raise UsageError(f"{path}: class {config.class_!r} needs a file {config.module}.py in {folder}")
+    _check_class(path, config)
     return Entry(folder.name, track, folder.resolve(), config, source)
+
+
+def _check_class(path: Path, config: EntryConfig) -> None:
+    """UsageError where no file can hold the class: one of the entry's, or one of the adapters that come with us."""
+    folder = path.parent
+    if config.class_.startswith(ADAPTERS):
+        known = sorted(file.stem for file in _ADAPTERS.glob("[a-z]*.py"))
+        module = config.class_.removeprefix(ADAPTERS).partition(".")[0]
+        if module not in known:
+            raise unknown(f"adapter in {path}", module, known)
+    elif not (folder / f"{config.module}.py").is_file() and not (folder / config.module / "__init__.py").is_file():
+        raise UsageError(f"{path}: class {config.class_!r} needs a file {config.module}.py in {folder}")
 
 
 def _once(entries: Iterable[Entry]) -> list[Entry]:

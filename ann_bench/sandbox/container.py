@@ -25,7 +25,17 @@ CODE, DATA, SCRATCH = "/ann-bench/code", "/data", "/scratch"
 QUESTIONS, ANSWERS = "/ann-bench/questions", "/ann-bench/answers"
 
 #: What the worker imports, beside itself; copied for it, so that neither umask nor user of the checkout matter.
-HARNESS = ("__init__.py", "algorithm.py", "arrays.py", "errors.py", "tags.py", "wire.py", "workload.py", "worker")
+HARNESS = (
+    "__init__.py",
+    "adapters",
+    "algorithm.py",
+    "arrays.py",
+    "errors.py",
+    "tags.py",
+    "wire.py",
+    "worker",
+    "workload.py",
+)
 
 #: Files in the folder of the questions: the socket, the worker's exit code, and the word to end.
 WIRE, ENDED, LEAVE = "wire", "ended", "leave"

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from ann_bench.entries.discovery import choose, discover, entry_at
+from ann_bench.entries.discovery import choose, discover, entries_at, entry_at, resolve
 from ann_bench.errors import UsageError
 from tests.entries.support import shipped, write_entry
 
@@ -122,3 +122,36 @@ def test_a_config_that_cannot_be_read(home):
     (home / "algorithms" / "filtered" / "ivf" / "config.yaml").chmod(0)
     with pytest.raises(UsageError, match="cannot be read"):
         discover("filtered", home)
+
+
+def places(entries):
+    return [(entry.name, entry.track, entry.source) for entry in entries]
+
+
+def test_a_word_is_a_place_or_a_name(home, tmp_path, monkeypatch):
+    folder = write_entry(tmp_path / "elsewhere" / "mine", tracks=["filtered", "ood"])
+    both = [("mine", "filtered", "path"), ("mine", "ood", "path")]
+    assert places(resolve(str(folder), home)) == places(entries_at(folder)) == both
+    assert places(resolve(folder / "config.yaml", home, "ood")) == both[1:]
+    assert places(resolve("ivf", home)) == [("ivf", "filtered", "algorithms")]
+    assert places(resolve("ivf", home, "filtered")) == [("ivf", "filtered", "algorithms")]
+    with pytest.raises(UsageError, match="unknown algorithm 'ivff': did you mean 'ivf'"):
+        resolve("ivff", home)
+    with pytest.raises(UsageError, match="unknown algorithm 'ivf'"):
+        resolve("ivf", home, "sparse")
+    with pytest.raises(UsageError, match=r"nowhere/ivf: no entry, there is no config\.yaml in it"):
+        resolve("nowhere/ivf", home)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert places(resolve("mine", home)) == both
+
+
+def test_a_name_serves_every_track_that_it_names(home):
+    shipped(home, "wide", tracks=["filtered", "ood"])
+    assert places(resolve("wide", home)) == [("wide", "filtered", "algorithms"), ("wide", "ood", "algorithms")]
+    assert places(resolve("wide", home, "ood")) == [("wide", "ood", "algorithms")]
+
+
+def test_an_adapter_that_is_none(tmp_path):
+    folder = write_entry(tmp_path / "mine", **{"class": "ann_bench.adapters.nothing.Class"})
+    with pytest.raises(UsageError, match=r"unknown adapter in .*config\.yaml 'nothing'"):
+        entry_at(folder, "filtered")
