@@ -44,16 +44,18 @@ Name = Annotated[str, AfterValidator(_safe)]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Make(BaseModel):
     """`make: {generator: NAME, seed: N, ...}`: the rest are the generator's own arguments."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
 
     generator: str
+    """Its name; docs/datasets.md lists them."""
     seed: int = Field(ge=0, lt=2**63)
+    """The same seed and arguments make the same bytes everywhere."""
 
     @model_validator(mode="after")
     def _known(self) -> Make:
@@ -72,21 +74,24 @@ class Make(BaseModel):
 
 
 class Source(_Strict):
-    """One array or file, by exactly one of `url`, `file` (relative to the manifest) and `make`.
-
-    `sha256` is that of the file as it is kept (where `rows` takes a prefix of a download: of the prefix);
-    `size` in bytes is that of the whole file; `rows` takes the first rows; `format` says what the name does not;
-    `key` is the array within an HDF5 file.
-    """
+    """One array or file, by exactly one of `url`, `file` and `make`."""
 
     url: str | None = None
+    """http or https; fetched once into the cache."""
     file: str | None = None
+    """A local file, relative to the manifest; it is mapped where it lies."""
     make: Make | None = None
+    """A generator and its arguments."""
     sha256: Annotated[str, AfterValidator(_hash)] | None = None
+    """Of the file as it is kept: of the packed file for `.gz`, of the prefix where `rows` cuts a download."""
     rows: int | None = Field(default=None, gt=0)
+    """Take this many rows from the start. Of an `.fbin`-like file no more is downloaded. Tags need the same `rows`."""
     size: int | None = Field(default=None, ge=0)
+    """Of the whole file, in bytes."""
     format: str | None = None
+    """What the name does not say: `fbin`, `csr.gz`, ..."""
     key: str | None = None
+    """The array within an HDF5 file."""
 
     @field_validator("url")
     @classmethod
@@ -120,18 +125,23 @@ class Source(_Strict):
 
 
 class Base(_Strict):
-    """The rows to be indexed and their bags of tags."""
+    """The rows to be indexed."""
 
     vectors: Source
+    """One row of the index each."""
     tags: Source | None = None
+    """Their bags of tags, for filtered search."""
 
 
 class Queries(_Strict):
-    """A set of queries, the tags that each asks for, and exact answers from elsewhere."""
+    """A set of queries."""
 
     vectors: Source
+    """One query each, of the base's element type and dimension."""
     tags: Source | None = None
+    """The tags that each query asks for: rows hold all of them."""
     truth: Source | None = None
+    """Exact answers from elsewhere; they are computed where none are given."""
 
 
 def _listed(value: Any) -> Any:
@@ -139,23 +149,32 @@ def _listed(value: Any) -> Any:
 
 
 class Manifest(_Strict):
-    """A data set; `load_manifest` reads it from a file.
-
-    `radius` makes its searches range searches (see `workload.Search`). `refused` says why the set is known to be
-    wrong: it stands in the lists, and whoever asks for it is told.
-    """
+    """A data set; `load_manifest` reads it from a file."""
 
     name: Name
+    """Letters, digits, `.`, `_`, `-`; two manifests may share it where their tracks differ."""
     description: str = ""
+    """One line for the lists."""
     tracks: Annotated[tuple[Name, ...], BeforeValidator(_listed), Field(min_length=1)]
+    """The tracks that the set is for."""
     metric: Metric
+    """What is near: a small distance, or a large inner product."""
     radius: float | None = Field(default=None, allow_inf_nan=False)
+    """Makes searches ask for all rows within it: squared euclidean distance or 1 - cosine below it, inner product above
+    it."""
     refused: str | None = Field(default=None, min_length=1)
+    """Why the set is known to be wrong: it stands in the lists, and whoever asks for it is told."""
     base: Base
+    """The rows to be indexed."""
     queries: Annotated[dict[Name, Queries], Field(min_length=1)]
+    """Sets by name: `public`, `private`, or any other. `learn` has vectors only: sample queries that an index may learn
+    from."""
     runbook: Source | None = None
+    """What a stream does, step by step."""
     licence: str = ""
+    """Under which terms the data may be used."""
     source: str = ""
+    """Where it is from."""
 
     _origin: Path | None = PrivateAttr(default=None)
 

@@ -113,19 +113,26 @@ class EntryConfig(BaseModel):
     """The content of config.yaml.
 
     `build` and `query` are keyed by data set: its name, or the beginning of its name and `*`, or `default`.
-    `learn` says that `fit` wants the public sample queries of a data set that has them.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     class_: Annotated[str, AfterValidator(_class_path)] = Field(alias="class")
+    """`module.Class`: the module lies in the entry's folder."""
     tracks: Annotated[list[Annotated[str, AfterValidator(_track)]], Field(min_length=1)]
+    """The tracks that the entry is for."""
     requires: list[Annotated[str, AfterValidator(_requirement)]] = []
+    """What pip would take, with the versions that the wrapper works with; environment markers too."""
     open_source: bool
+    """Whether all that runs can be read."""
     learn: bool = False
+    """Whether `fit` wants the public sample queries of a data set that has them."""
     description: Annotated[str, AfterValidator(_one_line), Field(min_length=1)]
+    """One line for the tables."""
     build: Annotated[dict[DatasetKey, BuildArguments], AfterValidator(_given)] = {DEFAULT: {}}
+    """Arguments of the constructor."""
     query: Annotated[dict[DatasetKey, QueryList], AfterValidator(_given)]
+    """Arguments of set_query_arguments: a list of query configs."""
 
     @property
     def module(self) -> str:

@@ -94,6 +94,7 @@ def _ticks(limits: tuple[float, float], forward: Any) -> list[float]:
     chosen: dict[float, float] = {}
     for tick in _TICKS:
         place = (float(forward(tick)) - start) / (stop - start)
-        if limits[0] <= tick <= limits[1] and all(abs(place - other) > 0.06 for other in chosen.values()):
+        room = {other: 0.02 + 0.007 * len(f"{tick:g}{other:g}") for other in chosen}
+        if limits[0] <= tick <= limits[1] and all(abs(place - chosen[other]) > room[other] for other in chosen):
             chosen[tick] = place
     return sorted(chosen)

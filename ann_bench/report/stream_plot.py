@@ -124,10 +124,10 @@ def _end(one: Figures, panel: _Panel) -> tuple[float, float] | None:
 
 def _draw(axes: Axes, panel: _Panel, curves: dict[str, Floats], look: dict[str, Style]) -> None:
     """Lines with marks where there are few steps; steps between two values have none of their own."""
-    for name, (steps, values) in curves.items():
-        style = look[name]
+    for name, curve in curves.items():
+        style, steps = look[name], curve[0]
         axes.plot(
-            steps, values, color=style.colour, linestyle=style.dashes, linewidth=1.1, alpha=0.9,
+            *_in_phases(curve), color=style.colour, linestyle=style.dashes, linewidth=1.1, alpha=0.9,
             marker=style.marker if len(steps) <= _FEW else "", markersize=0.6 * style.size, markeredgecolor="white",
             markeredgewidth=0.3,
         )  # fmt: skip
@@ -137,6 +137,15 @@ def _draw(axes: Axes, panel: _Panel, curves: dict[str, Floats], look: dict[str, 
     plain_frame(axes)
     axes.tick_params(axis="y", labelsize=SMALL)
     axes.set_ylabel(panel.name, fontsize=SMALL)
+
+
+def _in_phases(curve: Floats) -> Floats:
+    """The curve with a break where values stay away much longer than they usually do: no line joins two phases."""
+    gaps = np.diff(curve[0])
+    if not gaps.size:
+        return curve
+    breaks = np.flatnonzero(gaps > max(8 * float(np.median(gaps)), 0.02 * float(np.ptp(curve[0])))) + 1
+    return np.insert(curve, breaks, np.nan, axis=1)
 
 
 def _shares(axes: Axes, values: Floats) -> None:
