@@ -19,7 +19,7 @@ from ann_bench.tracks import list_tracks
 from tests.support import Bench, bench, tiny_dataset, write_entry
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ["clean", "data", "export", "install", "plot", "run", "truth", "verify"]
+COMMANDS = ["clean", "data", "export", "install", "plot", "run", "schema", "truth", "verify"]
 
 
 @pytest.fixture(autouse=True)
