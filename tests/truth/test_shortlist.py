@@ -24,7 +24,8 @@ from ann_bench.truth.store import truths_for
 from ann_bench.truth.timeline import levels, walk
 from tests.truth.helpers import naive, save, save_csr, use_always
 
-KINDS = [("float32", "euclidean"), ("float32", "ip"), ("float32", "angular"), ("float16", "ip"), ("uint8", "euclidean")]
+KINDS = [("float32", "euclidean"), ("float32", "ip"), ("float32", "angular"), ("float16", "ip"), ("uint8", "euclidean"),
+         ("int8", "euclidean"), ("int8", "ip")]  # fmt: skip
 
 
 @pytest.fixture
@@ -97,9 +98,10 @@ def test_equal_to_one_group_after_the_other(tmp_path_factory, seed, kind, k, val
 def made(rng: np.random.Generator, rows: int, values: str, dtype: str) -> np.ndarray:
     if values == "few":
         return rng.integers(0, 3, (rows, 3)).astype(dtype)
-    wide = rng.integers(0, 200, (rows, 12)) if dtype == "uint8" else rng.normal(size=(rows, 12))
+    least, most, away = {"uint8": (0, 200, 50), "int8": (-120, 100, 25)}.get(dtype, (0, 0, 2000))
+    wide = rng.integers(least, most, (rows, 12)) if most else rng.normal(size=(rows, 12))
     if values == "far":  # rounding hides what is near
-        wide = wide + (50 if dtype == "uint8" else 2000)
+        wide = wide + away
     if values == "twins":
         wide[rng.integers(0, rows, rows // 2)] = wide[0]
     return wide.astype(dtype)

@@ -23,7 +23,7 @@ HIDDEN = 32  # hidden dimensions that pictures and texts share
 STYLE = 12  # hidden dimensions that only texts have
 CONCEPTS = 4096
 
-_BLOCK = 256  # rows that a processor keeps at hand
+_BLOCK = 2048  # rows at a time: few calls, and still near the processor
 _UNIT = 2.0**-21  # brings norms near 1
 _NOISE = 512.0  # of one step of a noise byte
 _LENGTH = 2.0**-11  # of one step of a bell: lengths deviate by 7 % more than the concepts make them

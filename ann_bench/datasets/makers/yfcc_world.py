@@ -27,7 +27,6 @@ HIDDEN = 24  # dimensions of the hidden space
 TOPIC = 64  # tags of a cluster's topic
 SINGLE = 4  # tags of a bag that are no words: year, month, country, camera
 
-_BLOCK = 256  # rows that a processor keeps at hand
 _SHIFT = 12  # hidden coordinates times the basis, divided by 2**12, are steps of a byte
 _MIDDLE = 120  # grey: where a vector lies whose hidden coordinates are 0
 _NOISE = 16  # noise is a whole number in [0, 16)
@@ -85,12 +84,9 @@ class World:
     def _seen(self, lifted: npt.NDArray[np.float32], noise: Stream) -> Bytes:
         from ann_bench.datasets.makers.kernels.yfcc import to_bytes
 
-        grain = noise.parts(np.uint8, len(lifted), DIM)
         shown = np.empty((len(lifted), DIM), dtype=np.uint8)
-        for start in range(0, len(lifted), _BLOCK):
-            part = slice(start, start + _BLOCK)
-            seen = product(lifted[part], self._tables.basis)
-            to_bytes(seen.reshape(-1), grain[part].reshape(-1), _SHIFT, shown[part].reshape(-1))
+        seen, grain = product(lifted, self._tables.basis), noise.parts(np.uint8, shown.size)
+        to_bytes(seen.reshape(-1), grain, _SHIFT, shown.reshape(-1))
         return shown
 
     def tags(self, cell: int) -> tuple[Counts, Columns]:
