@@ -9,10 +9,16 @@ Arrays do not travel here; they lie in files that both sides map (`ann_bench.arr
                                                  {"type": "ready", "seq": n}
     {"type": "go", "seq": n, "token": t}         {"type": "done", "seq": n, "token": t}
     {"type": "set" | "stats", "seq": n, ...}     {"type": "done", "seq": n, ...}
+    {"type": "save" | "load", "seq": n, "folder": path}
+                                                 {"type": "done", "seq": n, "supported": true | false}
     {"type": "quit", "seq": n}                   (exits)
 
 Instead of `ready` or `done` a worker may answer {"type": "error", "seq": n, "kind": ..., "text": ...}, where
 kind is `exception`, `memory` or `invalid-answer`.
+
+`save` writes the index into an empty folder, `load` reads what `save` has written there, in another process as a
+rule, and takes the place of the build: searches may follow. A worker that can do neither says `"supported": false`.
+`"strided": true` in `create` lets Python's worker hand out dense vectors with gaps between the values; no run has it.
 """
 
 from __future__ import annotations

@@ -79,18 +79,35 @@ class Driver:
 
         `needs` names methods that it must have, and what each is for.
         """
-        limit = min(START_SECONDS, max(SHORT_SECONDS / 2, self.limits.build_seconds))
+        self.greet()
+        self.check_limits("its start")
+        return self.create(entry, build, needs)
+
+    def greet(self) -> None:
+        """Wait for the worker's call."""
+        limit = self._start_seconds
         hello = self._guard("its start", lambda: self.session.channel.receive(limit))
         if hello.get("type") != "hello" or hello.get("protocol") != PROTOCOL:
             self._broken(f"the worker speaks another protocol: {str(hello)[:80]}")
-        self.check_limits("its start")
+
+    def create(
+        self, entry: Entry, build: dict[str, Any], needs: Mapping[str, str] | None = None, *, strided: bool = False
+    ) -> Window:
+        """Let the worker make the entry's object; a worker that has one already makes another in its place.
+
+        `strided` asks for vectors with gaps between their values, which no run has.
+        """
         data = self.dataset
         common = {"metric": data.metric, "dim": data.dim, "dtype": data.dtype, "threads": self.limits.cpus}
         folder = self.session.inside(str(entry.folder))
         kind = {"entry": folder, "class": entry.config.class_, "needs": dict(needs or {})}
-        message = {"type": "create", **kind, "common": common, "build": build}
+        message = {"type": "create", **kind, "common": common, "build": build, **({"strided": True} if strided else {})}
         self._first_ns = time.perf_counter_ns()
-        return self._watched(message, "its import and constructor", limit)
+        return self._watched(message, "its import and constructor", self._start_seconds)
+
+    @property
+    def _start_seconds(self) -> float:
+        return min(START_SECONDS, max(SHORT_SECONDS / 2, self.limits.build_seconds))
 
     def set_query_arguments(self, arguments: dict[str, Any]) -> Window:
         """Hand over one query config: a short call, no place to build in."""
@@ -106,6 +123,21 @@ class Driver:
         # JSON may hold half of a character, which no file takes
         clean: dict[str, Any] = json.loads(json.dumps(stats, ensure_ascii=False).encode("utf-8", "replace"))
         return clean
+
+    def save(self, folder: str) -> bool:
+        """Let the index be written into an empty folder, by its path on this machine; False where the entry cannot."""
+        return self._keep("save", folder)
+
+    def load(self, folder: str) -> bool:
+        """Let the index be read from where another worker saved it, in place of a build; False where it cannot."""
+        return self._keep("load", folder)
+
+    def _keep(self, kind: str, folder: str) -> bool:
+        message = {"type": kind, "folder": self.session.inside(folder)}
+        supported = self._ask(message, f"{kind}()", self.limits.build_seconds).get("supported")
+        if not isinstance(supported, bool):
+            self._broken(f"did not say whether it supports {kind}()")
+        return supported
 
     def change(self, operation: Operation, spent: float = 0.0) -> Window:
         """Build, insert, delete or replace; `spent` seconds of the time for one operation are used up already."""

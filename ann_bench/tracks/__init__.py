@@ -6,9 +6,9 @@ import importlib
 import pkgutil
 
 from ann_bench.errors import unknown
-from ann_bench.tracks.base import Score, Track
+from ann_bench.tracks.base import Features, Score, Track
 
-__all__ = ["Score", "Track", "find_track", "list_tracks"]
+__all__ = ["Features", "Score", "Track", "find_track", "list_tracks"]
 
 
 def list_tracks() -> list[Track]:

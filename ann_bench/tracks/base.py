@@ -27,6 +27,20 @@ class Score:
 
 
 @dataclass(frozen=True)
+class Features:
+    """What an entry of a track has to do: what `check` tries on it, and `new` writes for it.
+
+    `filtered`: searches ask for tags. `sparse`: vectors are CSR rows. `stream`: points come and go between the
+    searches. `learn`: there are sample queries to learn from.
+    """
+
+    filtered: bool = False
+    sparse: bool = False
+    stream: bool = False
+    learn: bool = False
+
+
+@dataclass(frozen=True)
 class Track:
     """A preset.
 
@@ -41,6 +55,7 @@ class Track:
     limits: Limits
     query_configs: int
     score: Score
+    features: Features = Features()
     k: int = 10
     runs: int = 5
 

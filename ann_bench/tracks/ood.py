@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.errors import UsageError
-from ann_bench.tracks.base import GIB, Score, Track, build_and_search
+from ann_bench.tracks.base import GIB, Features, Score, Track, build_and_search
 from ann_bench.workload import Limits, Workload
 
 
@@ -23,4 +23,5 @@ TRACK = Track(
     limits=Limits(cpus=8, memory_bytes=16 * GIB),
     query_configs=10,
     score=Score("qps", least_recall=0.90),
+    features=Features(learn=True),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.errors import UsageError
-from ann_bench.tracks.base import GIB, Score, Track, follow_runbook
+from ann_bench.tracks.base import GIB, Features, Score, Track, follow_runbook
 from ann_bench.workload import Limits, Workload
 
 
@@ -23,4 +23,5 @@ TRACK = Track(
     limits=Limits(cpus=8, memory_bytes=8 * GIB, run_seconds=3600.0),
     query_configs=2,
     score=Score("recall"),
+    features=Features(stream=True),
 )

@@ -8,6 +8,7 @@ import platform
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,7 @@ def _last_line(error: BaseException) -> str:
 
 class _Worker:
     entry: Algorithm
+    strided = False
 
     def create(self, message: Message) -> Message:
         """Import the entry's class and make the one instance that will be measured."""
@@ -74,6 +76,7 @@ class _Worker:
         sys.path.insert(0, folder)
         module, _, name = message["class"].rpartition(".")
         kind = getattr(importlib.import_module(module), name)
+        self.strided = bool(message.get("strided"))
         self.entry = kind(**message["common"], **message["build"])
         for method, what in message["needs"].items():  # what nobody wrote is better said before hours of building
             if getattr(kind, method, None) is getattr(Algorithm, method):
@@ -90,10 +93,25 @@ class _Worker:
         stats = {str(k): _plain(v) for k, v in dict(self.entry.stats()).items()}
         return {"stats": stats if len(json.dumps(stats)) < MESSAGE_CAP // 2 else {"error": "too large"}}
 
+    def save(self, message: Message) -> Message:
+        """`save` into an empty folder, where the entry can."""
+        try:
+            self.entry.save(Path(message["folder"]))
+        except NotImplementedError:
+            return {"supported": False}
+        return {"supported": True}
+
+    def load(self, message: Message) -> Message:
+        """`load` what another process has saved, in place of a build."""
+        try:
+            return {"supported": bool(self.entry.load(Path(message["folder"])))}
+        except NotImplementedError:
+            return {"supported": False}
+
     def build(self, message: Message) -> Work:
         """`fit` on all the rows."""
-        base, tags = _rows(message, "base"), _rows(message, "tags")
-        learn = _opened(message["learn"])
+        base, tags = self._shown(_rows(message, "base")), _rows(message, "tags")
+        learn = self._shown(_opened(message["learn"]))
         return lambda: self.entry.fit(base, tags, learn)
 
     def setup(self, message: Message) -> Work:
@@ -102,7 +120,7 @@ class _Worker:
 
     def insert(self, message: Message) -> Work:
         """`insert` one block of rows."""
-        rows, ids, tags = _rows(message, "base"), _ids(message), _rows(message, "tags")
+        rows, ids, tags = self._shown(_rows(message, "base")), _ids(message), _rows(message, "tags")
         return lambda: self.entry.insert(rows, ids, tags)
 
     def delete(self, message: Message) -> Work:
@@ -112,7 +130,7 @@ class _Worker:
 
     def replace(self, message: Message) -> Work:
         """`replace` one block of rows."""
-        rows, ids, tags = _rows(message, "base"), _ids(message), _rows(message, "tags")
+        rows, ids, tags = self._shown(_rows(message, "base")), _ids(message), _rows(message, "tags")
         return lambda: self.entry.replace(rows, ids, tags)
 
     def search(self, message: Message) -> Work:
@@ -125,7 +143,7 @@ class _Worker:
         cells[...] = cells.copy()  # fault the pages in for writing
 
         def work() -> None:
-            result = self.entry.query(queries.get(), message["k"], tags.get())
+            result = self.entry.query(self._shown(queries.get()), message["k"], tags.get())
             answers[...] = _checked(result, answers.shape)
 
         return work
@@ -136,15 +154,25 @@ class _Worker:
 
         def work() -> None:
             filtered = () if (asked := tags.get()) is None else (asked,)
-            answers.write(self.entry.range_query(queries.get(), message["radius"], *filtered))
+            answers.write(self.entry.range_query(self._shown(queries.get()), message["radius"], *filtered))
 
         return work
+
+    def _shown(self, vectors: Any) -> Any:
+        """The vectors as the entry gets them: as they lie in the file, or with gaps where it was created so."""
+        if not self.strided or not isinstance(vectors, np.ndarray):
+            return vectors
+        shown = np.repeat(vectors, 2, axis=1)[:, ::2]
+        shown.setflags(write=False)
+        return shown
 
 
 _UNTIMED: dict[str, Callable[[_Worker, Message], Message]] = {
     "create": _Worker.create,
     "set": _Worker.set,
     "stats": _Worker.stats,
+    "save": _Worker.save,
+    "load": _Worker.load,
 }
 _TIMED: dict[str, Callable[[_Worker, Message], Work]] = {
     name: getattr(_Worker, name) for name in ("build", "setup", "insert", "delete", "replace", "search")
