@@ -49,19 +49,8 @@ class Blobs(Maker):
 
     def manifest_of(self, name: str, rows: int) -> Manifest:
         """See Maker."""
-        make = {"vectors": {"make": {"generator": self.name, "seed": 1, "rows": rows}}}
-        return Manifest.model_validate(
-            {
-                "name": name,
-                "description": f"{rows:,} points in 1,000 normal clouds of 20 dimensions",
-                "tracks": list(self.tracks),
-                "metric": "euclidean",
-                "base": make,
-                "queries": {"public": make, "private": make},
-                "licence": "CC0-1.0",
-                "source": "made here by ann-bench, generator blobs",
-            }
-        )
+        text = f"{rows:,} points in 1,000 normal clouds of 20 dimensions"
+        return self.made(name, rows, description=text, metric="euclidean")
 
     def suffix(self, part: Part) -> str:
         """See Maker."""

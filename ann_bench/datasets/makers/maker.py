@@ -18,6 +18,9 @@ from ann_bench.progress import Progress, silent
 if TYPE_CHECKING:
     from ann_bench.datasets.manifest import Make, Manifest
 
+#: So many rows can a data set have that is made by its name.
+LEAST_ROWS, MOST_ROWS = 100, 2**31 - 1
+
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 
 
@@ -104,6 +107,31 @@ class Maker(ABC):
     @abstractmethod
     def manifest_of(self, name: str, rows: int) -> Manifest:
         """The manifest of the data set of this size; raises UsageError where the size cannot be made."""
+
+    def made(self, name: str, rows: int, **fields: Any) -> Manifest:
+        """A manifest all of whose arrays are made by this maker with seed 1: `fields` are the keys of their own.
+
+        Of these `parts` are the kinds of arrays, by default vectors only, and `sets` the names of the query sets.
+        Raises UsageError where the number of rows cannot be made.
+        """
+        from ann_bench.datasets.manifest import Manifest
+
+        if not LEAST_ROWS <= rows <= MOST_ROWS:
+            raise UsageError(f"data set {name!r}: between {LEAST_ROWS} and {MOST_ROWS:,} rows can be made")
+        make = {"make": {"generator": self.name, "seed": 1, "rows": rows}}
+        arrays = dict.fromkeys(fields.pop("parts", ("vectors",)), make)
+        sets = fields.pop("sets", ("public", "private"))
+        return Manifest.model_validate(
+            {
+                "name": name,
+                "tracks": list(self.tracks),
+                "base": arrays,
+                "queries": dict.fromkeys(sets, arrays),
+                "licence": "CC0-1.0",
+                "source": f"made here by ann-bench, generator {self.name}",
+                **fields,
+            }
+        )
 
     @abstractmethod
     def suffix(self, part: Part) -> str:

@@ -15,19 +15,17 @@ from pydantic import Field
 from ann_bench.datasets.formats import xbin_writer
 from ann_bench.datasets.makers import register
 from ann_bench.datasets.makers.cells import ahead
-from ann_bench.datasets.makers.maker import Maker, MakerArguments, Order, Part
+from ann_bench.datasets.makers.maker import LEAST_ROWS, MOST_ROWS, Maker, MakerArguments, Order, Part
 from ann_bench.datasets.makers.msturing_world import CELL, CLUSTERS, DIM, SIZES, Floats, World
 from ann_bench.datasets.manifest import Manifest
 from ann_bench.errors import UsageError
-
-_LEAST, _MOST = 100, 2**31 - 1
 
 
 class Arguments(MakerArguments):
     """`rows` of the base; `queries` in each set."""
 
-    rows: int = Field(ge=_LEAST, le=_MOST)
-    queries: int = Field(default=10_000, gt=0, le=_MOST)
+    rows: int = Field(ge=LEAST_ROWS, le=MOST_ROWS)
+    queries: int = Field(default=10_000, gt=0, le=MOST_ROWS)
 
 
 class MsturingLike(Maker):
@@ -41,23 +39,9 @@ class MsturingLike(Maker):
 
     def manifest_of(self, name: str, rows: int) -> Manifest:
         """See Maker."""
-        if not _LEAST <= rows <= _MOST:
-            raise UsageError(f"data set {name!r}: between {_LEAST} and {_MOST:,} rows can be made")
-        vectors = {"vectors": {"make": {"generator": self.name, "seed": 1, "rows": rows}}}
         book = {"generator": "runbook-rounds", "seed": 1, "rows": rows, "clusters": CLUSTERS, "sizes": SIZES}
-        return Manifest.model_validate(
-            {
-                "name": name,
-                "description": f"synthetic, after MS Turing 30M clustered: {rows:,} x {DIM} float32, by cluster",
-                "tracks": list(self.tracks),
-                "metric": "euclidean",
-                "base": vectors,
-                "queries": {"public": vectors, "private": vectors},
-                "runbook": {"make": book},
-                "licence": "CC0-1.0",
-                "source": f"made here by ann-bench, generator {self.name}",
-            }
-        )
+        text = f"synthetic, after MS Turing 30M clustered: {rows:,} x {DIM} float32, by cluster"
+        return self.made(name, rows, description=text, metric="euclidean", runbook={"make": book})
 
     def suffix(self, part: Part) -> str:
         """See Maker."""

@@ -15,19 +15,17 @@ from pydantic import Field
 from ann_bench.datasets.formats import xbin_writer
 from ann_bench.datasets.makers import register
 from ann_bench.datasets.makers.cells import ahead
-from ann_bench.datasets.makers.maker import Maker, MakerArguments, Order, Part
+from ann_bench.datasets.makers.maker import LEAST_ROWS, MOST_ROWS, Maker, MakerArguments, Order, Part
 from ann_bench.datasets.makers.text2image_world import CELL, DIM, World
 from ann_bench.datasets.manifest import LEARN, Manifest
 from ann_bench.errors import UsageError
-
-_LEAST, _MOST = 100, 2**31 - 1
 
 
 class Arguments(MakerArguments):
     """`rows` of the base; `queries` in the set that is made with it."""
 
-    rows: int = Field(ge=_LEAST, le=_MOST)
-    queries: int | None = Field(default=None, gt=0, le=_MOST)
+    rows: int = Field(ge=LEAST_ROWS, le=MOST_ROWS)
+    queries: int | None = Field(default=None, gt=0, le=MOST_ROWS)
 
     def count(self, group: str) -> int:
         """Rows of the base or queries of a set.
@@ -51,21 +49,8 @@ class Text2ImageLike(Maker):
 
     def manifest_of(self, name: str, rows: int) -> Manifest:
         """See Maker."""
-        if not _LEAST <= rows <= _MOST:
-            raise UsageError(f"data set {name!r}: between {_LEAST} and {_MOST:,} rows can be made")
-        vectors = {"vectors": {"make": {"generator": self.name, "seed": 1, "rows": rows}}}
-        return Manifest.model_validate(
-            {
-                "name": name,
-                "description": f"synthetic, after Text-to-Image: {rows:,} x {DIM} float32, queries of another kind",
-                "tracks": list(self.tracks),
-                "metric": "ip",
-                "base": vectors,
-                "queries": {"public": vectors, "private": vectors, LEARN: vectors},
-                "licence": "CC0-1.0",
-                "source": f"made here by ann-bench, generator {self.name}",
-            }
-        )
+        text = f"synthetic, after Text-to-Image: {rows:,} x {DIM} float32, queries of another kind"
+        return self.made(name, rows, description=text, metric="ip", sets=("public", "private", LEARN))
 
     def suffix(self, part: Part) -> str:
         """See Maker."""

@@ -15,19 +15,17 @@ from pydantic import Field
 from ann_bench.datasets.formats import spmat_writer, xbin_writer
 from ann_bench.datasets.makers import register
 from ann_bench.datasets.makers.cells import ahead
-from ann_bench.datasets.makers.maker import Maker, MakerArguments, Order, Part
+from ann_bench.datasets.makers.maker import LEAST_ROWS, MOST_ROWS, Maker, MakerArguments, Order, Part
 from ann_bench.datasets.makers.yfcc_world import CELL, DIM, TAGS, Asked, World
 from ann_bench.datasets.manifest import Manifest
 from ann_bench.errors import UsageError
-
-_LEAST, _MOST = 100, 2**31 - 1
 
 
 class Arguments(MakerArguments):
     """`rows` of the base; `queries` in each set."""
 
-    rows: int = Field(ge=_LEAST, le=_MOST)
-    queries: int | None = Field(default=None, gt=0, le=_MOST)
+    rows: int = Field(ge=LEAST_ROWS, le=MOST_ROWS)
+    queries: int | None = Field(default=None, gt=0, le=MOST_ROWS)
 
     @property
     def asked(self) -> int:
@@ -46,22 +44,8 @@ class YfccLike(Maker):
 
     def manifest_of(self, name: str, rows: int) -> Manifest:
         """See Maker."""
-        if not _LEAST <= rows <= _MOST:
-            raise UsageError(f"data set {name!r}: between {_LEAST} and {_MOST:,} rows can be made")
-        make = {"make": {"generator": self.name, "seed": 1, "rows": rows}}
-        pair = {"vectors": make, "tags": make}
-        return Manifest.model_validate(
-            {
-                "name": name,
-                "description": f"synthetic, after YFCC 10M: {rows:,} x {DIM} uint8, {TAGS:,} tags",
-                "tracks": list(self.tracks),
-                "metric": "euclidean",
-                "base": pair,
-                "queries": {"public": pair, "private": pair},
-                "licence": "CC0-1.0",
-                "source": "made here by ann-bench, generator yfcc-like",
-            }
-        )
+        text = f"synthetic, after YFCC 10M: {rows:,} x {DIM} uint8, {TAGS:,} tags"
+        return self.made(name, rows, description=text, metric="euclidean", parts=("vectors", "tags"))
 
     def suffix(self, part: Part) -> str:
         """See Maker."""
