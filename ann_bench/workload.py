@@ -93,6 +93,14 @@ class Workload:
         """Whether the index changes after its first search, so that each query config needs a fresh one."""
         return any(isinstance(op, Insert | Delete | Replace) for op in self.operations)
 
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What searches there are, as JSON: k, the most queries of one, and what else is so of them."""
+        one = max(self.searches, key=lambda search: search.queries)
+        stream = not isinstance(self.operations[0], Build)
+        facts = {"queries": one.queries, "k": one.k, "radius": one.radius, "filtered": one.filtered, "stream": stream}
+        return {name: value for name, value in facts.items() if value not in (None, False)}
+
     def to_json(self) -> list[dict[str, Any]]:
         """As JSON, for identities and manifests."""
         return [{"op": type(op).__name__.lower(), **_plain(asdict(op))} for op in self.operations]

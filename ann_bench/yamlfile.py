@@ -26,7 +26,7 @@ def load(path: Path, model: type[Model]) -> Model:
     does not fit the model.
     """
     text = _text(path)
-    tree, value = _parse(path, text)
+    tree, value = parse(path, text)
     if not isinstance(value, dict):
         keys = ", ".join(model.model_fields)
         raise UsageError(f"{path}:1: expected `key: value` lines; valid keys: {keys}")
@@ -57,8 +57,12 @@ def _text(path: Path) -> str:
         raise UsageError(f"{path}: cannot be read ({reason})") from error
 
 
-def _parse(path: Path, text: str) -> tuple[yaml.Node | None, Any]:
-    """The nodes of the file, which know their lines, and its value."""
+def parse(path: Path, text: str | None = None) -> tuple[yaml.Node | None, Any]:
+    """The nodes of the file, which know their lines, and its value; `text` is what it holds, where that was read.
+
+    Raises UsageError as `load` does.
+    """
+    text = _text(path) if text is None else text
     with _yaml_errors(path):
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
         _check_keys(path, tree)
@@ -85,7 +89,7 @@ def _first_line(path: Path, tree: yaml.Node | None, model: type[BaseModel], erro
     # A typing error in a key is also a missing key: the first is what the user has to see.
     first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
     where = [part for part in first["loc"] if not _is_marker(part)]
-    line = _line(tree, where)
+    line = line_of(tree, where)
     name = ".".join(str(part) for part in where)
     if first["type"] == "extra_forbidden":
         valid = _valid_keys(model, where[:-1])
@@ -128,7 +132,7 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
     return [m for inner in getattr(annotation, "__args__", ()) for m in _models_in(inner)]
 
 
-def _line(node: yaml.Node | None, where: Sequence[Any]) -> int:
+def line_of(node: yaml.Node | None, where: Sequence[Any]) -> int:
     """The 1-based line of the deepest part of `where` that the file has."""
     line = node.start_mark.line + 1 if node else 1
     for part in where:

@@ -119,7 +119,7 @@ def _plan(request: Request, choice: Options, console: Console, *, build: bool) -
     from ann_bench.datasets.home import home
     from ann_bench.datasets.prepare import prepare
     from ann_bench.datasets.registry import find_manifest
-    from ann_bench.entries.discovery import choose
+    from ann_bench.entries.discovery import Data, choose
     from ann_bench.judge.plan import plan, setting
     from ann_bench.sandbox import choose_sandbox
     from ann_bench.tracks import find_track
@@ -128,7 +128,8 @@ def _plan(request: Request, choice: Options, console: Console, *, build: bool) -
     _refuse_without_a_home(request, home())
     name = request.dataset or track.default_dataset
     manifest = find_manifest(name, track.name)
-    entries = choose(track.name, home(), request.algorithm, request.entry)
+    data = Data(manifest.name, manifest.metric)
+    entries = choose(track.name, home(), request.algorithm, request.entry, data)
     place = choose_sandbox(request.sandbox, entries)
     if place.line:
         console.print(place.line, style="dim")

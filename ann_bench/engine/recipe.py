@@ -85,9 +85,9 @@ def entry_recipe(entry: Entry, common_hash: str, space: Namespace = OURS) -> Rec
 
 
 def own_dockerfile(entry: Entry) -> str | None:
-    """The text of the entry's own Dockerfile; None where it has none."""
+    """The text of the entry's own Dockerfile; None where it has none, or one for another benchmark's images."""
     path = entry.folder / DOCKERFILE
-    if not path.is_file():
+    if entry.dialect or not path.is_file():
         return None
     try:
         return path.read_text(encoding="utf-8")

@@ -8,12 +8,15 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import ann_bench
 from ann_bench import yamlfile
 from ann_bench.entries.config import EntryConfig
+from ann_bench.entries.dialects.convert import entries as converted
+from ann_bench.entries.dialects.convert import for_data, foreign
 from ann_bench.entries.entry import CONFIG, Entry
 from ann_bench.errors import UsageError, unknown
 
@@ -61,8 +64,12 @@ def resolve(text: str | Path, home: Path, track: str | None = None) -> list[Entr
 def entries_at(text: str | Path, track: str | None = None) -> list[Entry]:
     """The entries at a place, each for `track`, or once for every track that it serves.
 
-    A place is an entry's folder, or its config.yaml. Raises UsageError where there is none.
+    A place is an entry's folder, or its config.yaml; or the wrapper folder of another benchmark, `bigann:PATH` or
+    `annbenchmarks:PATH` (see `ann_bench.entries.dialects.convert.foreign`), which may hold several entries. Raises
+    UsageError where there is none.
     """
+    if (wanted := foreign(str(text))) is not None:
+        return converted(wanted, track)
     path = Path(text)
     folder = (path.parent if path.name == CONFIG else path).resolve()
     if not (folder / CONFIG).is_file():
@@ -70,16 +77,27 @@ def entries_at(text: str | Path, track: str | None = None) -> list[Entry]:
     return _each(folder, track, "path")
 
 
-def choose(track: str, home: Path, names: Sequence[str] = (), paths: Sequence[str | Path] = ()) -> list[Entry]:
+@dataclass(frozen=True)
+class Data:
+    """The data set that entries are chosen for, by its name, and its metric."""
+
+    name: str
+    metric: str
+
+
+def choose(
+    track: str, home: Path, names: Sequence[str] = (), paths: Sequence[str | Path] = (), data: Data | None = None
+) -> list[Entry]:
     """The entries that a run is to measure, by name.
 
     Without `names` and `paths`: all of `algorithms/<track>/`. Otherwise those of these names and those at these
-    paths, and no other config.yaml is read: a broken one hinders nobody but who asks for it.
+    paths, and no other config.yaml is read: a broken one hinders nobody but who asks for it. Of a wrapper folder of
+    another benchmark only what is for `data` is taken, where that is known.
     """
     if not names and not paths:
         return discover(track, home)
     folders = _folders(track, home)
-    at_paths = _once(entry for path in paths for entry in entries_at(path, track))
+    at_paths = _once(entry for path in paths for entry in _at(path, track, data))
     _refuse_two_of_one_name(at_paths, folders)
     known = [folder.name for folder in folders] + [entry.name for entry in at_paths]
     for name in names:
@@ -110,6 +128,11 @@ def _serves(config: Path, track: str) -> bool:
     except UsageError as error:
         log.warning("left out an entry: %s", error)
         return False
+
+
+def _at(path: str | Path, track: str, data: Data | None) -> list[Entry]:
+    found = entries_at(path, track)
+    return for_data(found, data.name, data.metric) if data is not None and found[0].dialect else found
 
 
 def _each(folder: Path, track: str | None, source: Literal["algorithms", "path"]) -> list[Entry]:

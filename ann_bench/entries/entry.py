@@ -25,7 +25,9 @@ CONFIG = "config.yaml"
 class Entry:
     """An index that can be measured on a track.
 
-    `name` is the folder's name; `source` tells whether it was found under `algorithms/` or named by its path.
+    `name` is the folder's name; `source` tells whether it was found under `algorithms/` or named by its path. With a
+    `dialect` the folder is laid out for another benchmark: `config` was made of what the file `written` says there,
+    `metric` is the only one that it is for (empty: any), and a Dockerfile in it is for that benchmark's images.
     """
 
     name: str
@@ -33,11 +35,19 @@ class Entry:
     folder: Path
     config: EntryConfig
     source: Literal["algorithms", "path"]
+    dialect: str = ""
+    written: str = CONFIG
+    metric: str = ""
 
     @property
     def config_file(self) -> Path:
-        """Where its config.yaml lies."""
-        return self.folder / CONFIG
+        """Where its config lies."""
+        return self.folder / self.written
+
+    @property
+    def place(self) -> str:
+        """What `--entry` takes for it."""
+        return f"{self.dialect}:{self.folder}" if self.dialect else str(self.folder)
 
 
 def plan_configs(entry: Entry, dataset: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -123,7 +133,7 @@ def files(entry: Entry) -> list[tuple[str, Path]]:
 
     Raises UsageError like `entry_hash`.
     """
-    return sorted((name, path) for name, path in _files(entry.folder) if name != CONFIG)
+    return sorted((name, path) for name, path in _files(entry.folder) if name != entry.written)
 
 
 def _config_digest(config: EntryConfig) -> bytes:

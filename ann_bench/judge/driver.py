@@ -57,7 +57,7 @@ class Window:
 
 @dataclass
 class Driver:
-    """One index in one worker.
+    """One index in one worker; `asked` is what adapters want to know of the searches (`Workload.asked`).
 
     Every method raises EntryFailure when the entry fails; after one that is `over`, only `close` is left.
     """
@@ -65,6 +65,7 @@ class Driver:
     session: Session
     dataset: Dataset
     limits: Limits
+    asked: Mapping[str, Any] = field(default_factory=dict)
     in_force: InForce | None = None
     _seq: int = 0
     _inside: float = 0.0
@@ -100,7 +101,7 @@ class Driver:
         data = self.dataset
         common = {"metric": data.metric, "dim": data.dim, "dtype": data.dtype, "threads": self.limits.cpus}
         folder = self.session.inside(str(entry.folder))
-        kind = {"entry": folder, "class": entry.config.class_, "needs": dict(needs or {})}
+        kind = {"entry": folder, "class": entry.config.class_, "needs": dict(needs or {}), "asked": dict(self.asked)}
         message = {"type": "create", **kind, "common": common, "build": build, **({"strided": True} if strided else {})}
         self._first_ns = time.perf_counter_ns()
         return self._watched(message, "its import and constructor", self._start_seconds)

@@ -78,7 +78,7 @@ class _Build:
         """Build one index and measure configs with it; returns how many of them are done with, failed or not."""
         setting, dataset = self.setting, self.job.dataset(self.setting.dataset)
         spec = WorkerSpec(self.job.entry, setting.limits, setting.cpus, tuple(files(dataset)))
-        driver = Driver(setting.sandbox.open(spec), dataset, setting.limits)
+        driver = Driver(setting.sandbox.open(spec), dataset, setting.limits, setting.workload.asked)
         steps: list[Step] = []
         try:
             self._prepare(driver, steps)

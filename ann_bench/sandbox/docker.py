@@ -96,7 +96,7 @@ class DockerSandbox:
 def how_to_build(entries: Sequence[Entry]) -> str:
     """The command that makes the images of these entries (where they are many: of all that their track has)."""
     tracks = sorted({entry.track for entry in entries})
-    at_paths = [f"--entry {shlex.quote(str(entry.folder))}" for entry in entries if entry.source == "path"]
+    at_paths = [f"--entry {shlex.quote(entry.place)}" for entry in entries if entry.source == "path"]
     by_name = [f"--algorithm {entry.name}" for entry in entries if entry.source != "path"]
     named = [*at_paths, *(by_name if len(by_name) <= FEW or at_paths else [])]
     return " ".join(["ann-bench install", *(f"--track {track}" for track in tracks), *named])

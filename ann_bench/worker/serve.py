@@ -77,6 +77,8 @@ class _Worker:
         module, _, name = message["class"].rpartition(".")
         kind = getattr(importlib.import_module(module), name)
         self.strided = bool(message.get("strided"))
+        if hasattr(kind, "told"):  # an adapter: what it runs may want to know more than an entry is told
+            kind.told = {"folder": folder, **message.get("asked", {})}
         self.entry = kind(**message["common"], **message["build"])
         for method, what in message["needs"].items():  # what nobody wrote is better said before hours of building
             if getattr(kind, method, None) is getattr(Algorithm, method):

@@ -1,0 +1,1 @@
+"""What wrappers of other benchmarks import from there, written anew: base classes, file formats, data sets."""

@@ -1,0 +1,1 @@
+"""Wrappers of other benchmarks, written for these tests, through the real pipeline."""
