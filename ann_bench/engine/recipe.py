@@ -7,12 +7,13 @@ import json
 import os
 import shlex
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ann_bench.engine.dockerfile import ARGUMENT
 from ann_bench.engine.labels import OURS, Namespace
+from ann_bench.engine.probe import USER
 from ann_bench.entries.entry import Entry, entry_hash, files
 from ann_bench.errors import EngineError, UsageError
 
@@ -80,8 +81,18 @@ def entry_recipe(entry: Entry, common_hash: str, space: Namespace = OURS) -> Rec
     text = own_dockerfile(entry) or environment_dockerfile(entry.config.requires)
     executable = [name for name, path in files(entry) if is_executable(path)]
     parts = [common_hash, entry_hash(entry), json.dumps(executable), json.dumps([entry.track, entry.name])]
-    finish = (f"COPY {PAYLOAD}/ {ENTRY_FOLDER}/", "USER 0", "ENTRYPOINT []", "HEALTHCHECK NONE")
+    copied = (f"COPY {PAYLOAD}/ {ENTRY_FOLDER}/", *_program_is_there(entry.config.command))
+    finish = (*copied, "USER 0", "ENTRYPOINT []", "HEALTHCHECK NONE")
     return _recipe(f"{entry.track}-{entry.name}", text, finish, parts, space)
+
+
+def _program_is_there(command: Sequence[str] | None) -> tuple[str, ...]:
+    """Instructions that fail where the program of an entry is not in its image, or entries' user may not execute it."""
+    if command is None:
+        return ()
+    lacks = f"error: {command[0]} is not in {ENTRY_FOLDER} or on PATH, or may not be executed; let a Dockerfile make it"
+    code = f"import os, shutil; os.chdir({ENTRY_FOLDER!r}); exit(0 if shutil.which({command[0]!r}) else {lacks!r})"
+    return (f"USER {USER}", f"RUN {json.dumps(['python', '-c', code])}")
 
 
 def own_dockerfile(entry: Entry) -> str | None:

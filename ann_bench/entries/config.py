@@ -7,10 +7,11 @@ import keyword
 import math
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Annotated, Any, TypeVar
 
 from packaging.requirements import InvalidRequirement, Requirement
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 #: What the judge itself passes to the constructor; no build argument may have such a name.
 RESERVED = ("metric", "dim", "dtype", "threads")
@@ -28,6 +29,14 @@ def _class_path(text: str) -> str:
     if not _CLASS.fullmatch(text) or any(keyword.iskeyword(part) for part in text.split(".")):
         raise ValueError("write `module.Class`, such as `wrapper.MyIndex` for the class MyIndex of wrapper.py")
     return text
+
+
+def _command(words: list[str]) -> list[str]:
+    if not words or not all(words) or any("\0" in word for word in words):
+        raise ValueError('write the words of a command, such as ["./server"] for a program in the entry\'s folder')
+    if ".." in PurePosixPath(words[0]).parts:
+        raise ValueError("the program lies in the entry's folder, or is found on PATH by its bare name")
+    return words
 
 
 def _track(text: str) -> str:
@@ -112,13 +121,16 @@ QueryList = Annotated[list[QueryArguments], AfterValidator(_distinct)]
 class EntryConfig(BaseModel):
     """The content of config.yaml.
 
+    An entry is a class (`class`) or a program that speaks the wire protocol (`command`, its words).
     `build` and `query` are keyed by data set: its name, or the beginning of its name and `*`, or `default`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
-    class_: Annotated[str, AfterValidator(_class_path)] = Field(alias="class")
+    class_: Annotated[str, AfterValidator(_class_path)] | None = Field(default=None, alias="class")
     """`module.Class`: the module lies in the entry's folder."""
+    command: Annotated[list[str], AfterValidator(_command)] | None = None
+    """In the place of `class`: the words that start a program, which lies in the entry's folder or on PATH."""
     tracks: Annotated[list[Annotated[str, AfterValidator(_track)]], Field(min_length=1)]
     """The tracks that the entry is for."""
     requires: list[Annotated[str, AfterValidator(_requirement)]] = []
@@ -134,10 +146,16 @@ class EntryConfig(BaseModel):
     query: Annotated[dict[DatasetKey, QueryList], AfterValidator(_given)]
     """Arguments of set_query_arguments: a list of query configs."""
 
+    @model_validator(mode="after")
+    def _one_of_the_two(self) -> EntryConfig:
+        if (self.class_ is None) is (self.command is None):
+            raise ValueError("an entry has either `class` (module.Class) or `command` (a program that speaks the wire)")
+        return self
+
     @property
     def module(self) -> str:
-        """The first part of `class`: a file or a package in the entry's folder."""
-        return self.class_.split(".", 1)[0]
+        """The first part of `class`: a file or a package in the entry's folder; "" where the entry is a program."""
+        return (self.class_ or "").split(".", 1)[0]
 
     def build_for(self, dataset: str) -> dict[str, Any] | None:
         """The build arguments for this data set; None where config.yaml has none."""

@@ -156,6 +156,8 @@ def _load(folder: Path, track: str, source: Literal["algorithms", "path"]) -> En
 def _check_class(path: Path, config: EntryConfig) -> None:
     """UsageError where no file can hold the class: one of the entry's, or one of the adapters that come with us."""
     folder = path.parent
+    if config.class_ is None:
+        return  # a program: whether it is there depends on where it is to run
     if config.class_.startswith(ADAPTERS):
         known = sorted(file.stem for file in _ADAPTERS.glob("[a-z]*.py"))
         module = config.class_.removeprefix(ADAPTERS).partition(".")[0]

@@ -113,7 +113,7 @@ def _version(package: str) -> str | None:
 
 
 def entry_hash(entry: Entry) -> str:
-    """SHA-256 over all that the entry runs on: the names and bytes of its files, and `class` and `requires`.
+    """SHA-256 over all that the entry runs on: the names and bytes of its files, `class` (or `command`) and `requires`.
 
     The rest of config.yaml does not count: arguments are in the identity of a result by themselves, so that one
     more query config leaves the others as they are. Left out are README.md, hidden files and `__pycache__`.
@@ -138,7 +138,7 @@ def files(entry: Entry) -> list[tuple[str, Path]]:
 
 def _config_digest(config: EntryConfig) -> bytes:
     """Of what config.yaml says about what runs."""
-    return hashlib.sha256(json.dumps([config.class_, config.requires]).encode()).digest()
+    return hashlib.sha256(json.dumps([config.class_ or config.command, config.requires]).encode()).digest()
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -85,11 +85,23 @@ class Driver:
         return self.create(entry, build, needs)
 
     def greet(self) -> None:
-        """Wait for the worker's call."""
-        limit = self._start_seconds
-        hello = self._guard("its start", lambda: self.session.channel.receive(limit))
-        if hello.get("type") != "hello" or hello.get("protocol") != PROTOCOL:
-            self._broken(f"the worker speaks another protocol: {str(hello)[:80]}")
+        """Wait for the worker's call and its first message."""
+        self._guard("its start", self._called)
+        hello = self._guard("its start", lambda: self.session.channel.receive(self._start_seconds))
+        if hello.get("type") != "hello":
+            self._broken(f"its first message is no hello: {str(hello)[:80]}; docs/wire.md has the protocol")
+        if hello.get("protocol") != PROTOCOL:
+            spoken = str(hello.get("protocol"))[:40]
+            self._broken(f"speaks version {spoken} of the wire protocol, the judge speaks {PROTOCOL}; see docs/wire.md")
+
+    def _called(self) -> None:
+        start = time.monotonic()
+        try:
+            _ = self.session.channel
+        except WireTimeout:
+            self.abandon()
+            detail = f"never connected to the socket of ANN_BENCH_SOCKET, in {time.monotonic() - start:.0f} s"
+            raise EntryFailure(Status.TIMEOUT, detail) from None
 
     def create(
         self, entry: Entry, build: dict[str, Any], needs: Mapping[str, str] | None = None, *, strided: bool = False

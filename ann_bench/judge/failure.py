@@ -13,6 +13,9 @@ LOG_LINES = 20
 #: Characters of a detail that are kept: it is to be one line.
 DETAIL_CHARACTERS = 300
 
+#: Characters of the log's last line that the detail of a crash ends with.
+LAST_WORDS = 160
+
 
 class EntryFailure(Exception):
     """The entry failed; `over` says whether its worker is of no more use."""
@@ -42,6 +45,12 @@ def from_exit(end: Exit, doing: str) -> EntryFailure:
         return EntryFailure(Status.RULE_BROKEN, f"hung up on the judge during {doing}")
     if end.signal is not None:
         known = {number.value: number.name for number in signal.Signals}
-        name = known.get(end.signal, f"signal {end.signal}")
-        return EntryFailure(Status.CRASHED, f"ended by {name} during {doing}")
-    return EntryFailure(Status.CRASHED, f"the process ended with exit code {end.code} during {doing}")
+        how = f"ended by {known.get(end.signal, f'signal {end.signal}')}"
+    else:
+        how = f"the process ended with exit code {end.code}"
+    return EntryFailure(Status.CRASHED, f"{how} during {doing}{_last_words(end.log)}")
+
+
+def _last_words(log: str) -> str:
+    lines = (line.strip() for line in reversed(log.splitlines()))
+    return next((f": {line[:LAST_WORDS]}" for line in lines if line), "")

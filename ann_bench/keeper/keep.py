@@ -23,6 +23,9 @@ IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
 PR_SET_PDEATHSIG = 1
 
+#: The id of a worker that was never started, and its exit code, which is that of a shell.
+NOBODY, NOT_EXECUTED = -1, 126
+
 
 class Keeper:
     """The loop."""
@@ -40,9 +43,15 @@ class Keeper:
         read_end, write_end = os.pipe()
         self.log = Log(read_end)
         self.ended = wake_at_the_end_of_children()
-        self.worker = start(spec, write_end)
+        try:
+            self.worker = start(spec, write_end)
+        except OSError as error:  # what a shell would say of a program that it cannot execute
+            os.write(write_end, f"{spec['argv'][0]}: cannot be executed ({error.strerror})\n".encode())
+            self.worker, self.status = NOBODY, NOT_EXECUTED << 8
         os.close(write_end)
         say({"event": "started", "pid": self.worker})
+        if self.status is not None:
+            say({"event": "exit"})
 
     def run(self) -> None:
         """Watch until told to close, or until the judge is gone."""

@@ -170,12 +170,13 @@ def settings(
     }
 
 
-def command() -> list[str]:
-    """What process 1 runs."""
-    worker = ["python", "-c", _BOOT, CODE, f"{QUESTIONS}/{WIRE}"]
+def command(program: Sequence[str] | None) -> list[str]:
+    """What process 1 runs, before it runs the worker of Python or an entry's own program."""
+    worker = program or ["python", "-c", _BOOT, CODE, f"{QUESTIONS}/{WIRE}"]
     return ["python", "-I", "-S", f"{CODE}/ann_bench/worker/guard.py", "/bin/sh", "-c", _INIT, "ann-bench", *worker]
 
 
 def environment(threads: int) -> Mapping[str, str]:
     """The worker's environment."""
-    return {**worker_environment(SCRATCH, threads), "USER": "entry", "LANG": "C.UTF-8"}
+    known = worker_environment(SCRATCH, threads, f"{QUESTIONS}/{WIRE}", ENTRY_FOLDER)
+    return {**known, "USER": "entry", "LANG": "C.UTF-8"}

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from ann_bench.engine.client import engine_errors
 from ann_bench.engine.labels import worker_labels
 from ann_bench.engine.probe import USER
+from ann_bench.engine.recipe import ENTRY_FOLDER
 from ann_bench.errors import EngineError
 from ann_bench.keeper.cgroup import Bounds, cgroup_of
 from ann_bench.sandbox import container
@@ -88,14 +89,15 @@ class DockerSession:
     def _start(self, engine: container.Engine, image: str, spec: WorkerSpec) -> int:
         """Create and start the container; returns its process 1, as this machine numbers it."""
         inputs = [path.absolute() for path in spec.inputs]
+        program = spec.entry.config.command
         host = container.settings(self._shared, inputs, spec.limits, spec.cpus, engine)
         with engine_errors(f"starting a container for {spec.entry.name}"):
             self._api.create_container(
                 image,
-                container.command(),
+                container.command(program),
                 name=self._name,
                 user=USER,
-                working_dir=container.SCRATCH,
+                working_dir=ENTRY_FOLDER if program else container.SCRATCH,
                 environment=container.environment(spec.limits.cpus),
                 labels=worker_labels(spec.entry.name),
                 entrypoint=[],

@@ -30,6 +30,7 @@ from ann_bench.sandbox import machine
 from ann_bench.sandbox.base import Environment, Exit, InForce, Reading, SandboxLost, WorkerSpec
 from ann_bench.sandbox.environment import worker_environment
 from ann_bench.sandbox.folders import ram_folder, scratch_folder
+from ann_bench.sandbox.program import program_lacks, search_path
 from ann_bench.wire import Channel, WireClosed, WireTimeout
 from ann_bench.workload import Limits
 
@@ -63,7 +64,7 @@ class ProcessSandbox:
     def environment(self, entry: Entry) -> Environment:
         """The packages of this Python."""
         needs = missing(entry)
-        lacks = f"{', '.join(needs)} is not installed; try: {how_to_install(entry)}" if needs else ""
+        lacks = f"{', '.join(needs)} is not installed; try: {how_to_install(entry)}" if needs else program_lacks(entry)
         return Environment({**installed(entry), **installed_here("numpy", "scipy")}, missing=lacks)
 
     def open(self, spec: WorkerSpec) -> ProcessSession:
@@ -113,12 +114,13 @@ class ProcessSession:
 
     def _order(self, spec: WorkerSpec) -> dict[str, Any]:
         """What the keeper is to do."""
+        program, folder, wire = spec.entry.config.command, str(spec.entry.folder), str(self._exchange / "wire")
         return {
-            "argv": [sys.executable, "-c", _BOOT, str(_root()), str(self._exchange / "wire")],
+            "argv": program or [sys.executable, "-c", _BOOT, str(_root()), wire],
             "cpus": list(spec.cpus),
             "memory_bytes": spec.limits.memory_bytes,
-            "environment": _environment(self._scratch, spec.limits.cpus),
-            "cwd": str(self._scratch),
+            "environment": {**_kept(), **worker_environment(str(self._scratch), spec.limits.cpus, wire, folder)},
+            "cwd": folder if program else str(self._scratch),
             "remove": [str(self._scratch), str(self._exchange)],
         }
 
@@ -193,6 +195,8 @@ class ProcessSession:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _accept(self) -> Channel:
+        if any(message["event"] == "exit" for message in self._messages):
+            raise WireClosed("the process ended before it called")
         wake = self._output().fileno()
         ready, _, _ = select.select([self._listener, wake], [], [], START_SECONDS)
         if self._listener not in ready:
@@ -284,7 +288,7 @@ def _root() -> Path:
     return Path(__file__).resolve().parents[2]
 
 
-def _environment(scratch: Path, threads: int) -> dict[str, str]:
+def _kept() -> dict[str, str]:
     """What a worker of this machine needs beside what every worker gets: where programs and packages are."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    return {**kept, **worker_environment(str(scratch), threads), "PYTHONUSERBASE": site.getuserbase()}
+    return {**kept, "PATH": search_path(), "PYTHONUSERBASE": site.getuserbase()}

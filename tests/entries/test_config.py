@@ -59,7 +59,7 @@ def test_unknown_key_with_line_and_near_match(tmp_path):
     assert complaint(tmp_path, text) == f":{text.count(chr(10))}: unknown key 'opensource'; did you mean 'open_source'?"
 
 
-@pytest.mark.parametrize("key", ["class", "tracks", "open_source", "description", "query"])
+@pytest.mark.parametrize("key", ["tracks", "open_source", "description", "query"])
 def test_missing_keys(tmp_path, key):
     text = yaml.safe_dump({k: v for k, v in GOOD.items() if k != key})
     assert complaint(tmp_path, text) == f":1: the key {key!r} is missing"
