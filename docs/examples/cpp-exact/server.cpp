@@ -288,12 +288,9 @@ class Index {
 public:
     std::atomic<int64_t> compared{0};
 
-    void create(const Json& common) {
-        metric_ = common["metric"].text;
-        dim_ = common["dim"].whole();
-        dtype_ = common["dtype"].text;
-        threads_ = static_cast<int>(common["threads"].whole());
-    }
+    explicit Index(const Json& common)
+        : metric_(common["metric"].text), dtype_(common["dtype"].text), dim_(common["dim"].whole()),
+          threads_(common["threads"].whole()) {}
 
     void build(const Array& base, const Tags* tags, int64_t first, int64_t last) {
         base_ = std::make_unique<Array>(base);
@@ -317,9 +314,9 @@ public:
 private:
     static constexpr int64_t kGroup = 16, kBlock = 256;  // queries that share a block of rows while it is in the cache
 
-    std::string metric_, dtype_;
-    int64_t dim_ = 0, first_ = 0, rows_ = 0;
-    int threads_ = 1;
+    const std::string metric_, dtype_;
+    const int64_t dim_, threads_;
+    int64_t first_ = 0, rows_ = 0;
     std::unique_ptr<Array> base_;
     std::vector<double> lengths_;
     std::vector<int64_t> starts_;  // the rows of tag t, ascending: holders_[starts_[t]] to holders_[starts_[t + 1] - 1]
@@ -425,7 +422,7 @@ private:
             }
         };
         std::vector<std::thread> others;
-        for (int64_t t = 1; t < std::min<int64_t>(threads_, count); ++t) others.emplace_back(run);
+        for (int64_t t = 1; t < std::min(threads_, count); ++t) others.emplace_back(run);
         run();
         for (std::thread& other : others) other.join();
         if (failure) std::rethrow_exception(failure);
@@ -484,22 +481,23 @@ Work timed(Index& index, const Json& message) {
     throw std::runtime_error(type + " is not supported");
 }
 
-void answer(Wire& wire, Index& index, const Json& message) {
+void answer(Wire& wire, std::unique_ptr<Index>& index, const Json& message) {
     const std::string& type = message["type"].text;
     const std::string seq = "\"seq\":" + std::to_string(message["seq"].whole());
     const std::string done = "{\"type\":\"done\"," + seq;
     try {
+        if (!index && type != "create") throw std::runtime_error(type + " before create");
         if (type == "create") {
-            index.create(message["common"]);
+            index = std::make_unique<Index>(message["common"]);  // in the place of another, where there is one
             wire.send(done + "}");
         } else if (type == "set") {
             wire.send(done + "}");
         } else if (type == "stats") {
-            wire.send(done + ",\"stats\":{\"compared\":" + std::to_string(index.compared) + "}}");
+            wire.send(done + ",\"stats\":{\"compared\":" + std::to_string(index->compared) + "}}");
         } else if (type == "save" || type == "load") {
             wire.send(done + ",\"supported\":false}");
         } else {
-            const Work work = timed(index, message);
+            const Work work = timed(*index, message);
             wire.send("{\"type\":\"ready\"," + seq + "}");
             std::string line;
             if (!wire.receive(line)) return;
@@ -518,7 +516,7 @@ int main() {
     try {
         Wire wire(std::getenv("ANN_BENCH_SOCKET"));
         wire.send("{\"type\":\"hello\",\"protocol\":1}");
-        Index index;
+        std::unique_ptr<Index> index;
         for (std::string line; wire.receive(line);) {
             const Json message = Parser(line).value();
             if (message["type"].text == "quit") return 0;

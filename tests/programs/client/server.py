@@ -60,7 +60,7 @@ class Index:
         self.points, self.compared = {}, 0
 
     def create(self, message):
-        self.metric = message["common"]["metric"]
+        self.metric, self.points = message["common"]["metric"], {}
         assert message["class"] is None
         assert Path(message["entry"]).samefile(".")
         assert message["build"] == {"lists": 3}
