@@ -10,8 +10,9 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http.client import HTTPConnection, HTTPException
+from pathlib import Path
 from socket import create_connection, create_server
 from typing import Any
 
@@ -26,14 +27,14 @@ class ServerFailed(Exception):
 class Server:
     """The entry's server, a child of the worker, and what it has printed last."""
 
-    def __init__(self, command: Sequence[str], port: int, threads: int, environment: dict[str, str]) -> None:
+    def __init__(self, command: Sequence[str], port: int, folder: Path, environment: Mapping[str, str]) -> None:
         self._port = port
         self._last: deque[str] = deque(maxlen=_LOG_LINES)
-        words = [word.replace("{port}", str(port)).replace("{threads}", str(threads)) for word in command]
+        words = [word.replace("{port}", str(port)) for word in command]
         try:
             self._process = subprocess.Popen(
                 words,
-                cwd=os.environ.get("ANN_BENCH_ENTRY"),
+                cwd=folder,
                 env={**os.environ, **environment, "PORT": str(port)},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

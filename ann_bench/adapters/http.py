@@ -13,7 +13,6 @@ Source: benchmark/algorithms/httpann.py of big-ann-benchmarks.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,14 +22,16 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from ann_bench.adapters._server import Server, free_port
-from ann_bench.algorithm import Algorithm, Ids, Vectors
+from ann_bench.adapters.mapped import whole_file
+from ann_bench.adapters.told import Adapter
+from ann_bench.algorithm import Ids, Vectors
 
 _SUFFIXES = {"float32": "fbin", "uint8": "u8bin", "int8": "i8bin", "float16": "hbin", "int32": "ibin"}
 _HEADER = 8  # rows and dimensions, four bytes each
 _BLOCK = 1 << 16  # rows that are written at once
 
 
-class HttpIndex(Algorithm):
+class HttpIndex(Adapter):
     """An entry whose index lives in an HTTP server, started here and reached over loopback.
 
     Build arguments: `command`, the words that start the server in the entry's folder, where `{port}` and `{threads}`
@@ -57,16 +58,20 @@ class HttpIndex(Algorithm):
         dataset: str = "",
     ) -> None:
         super().__init__(metric, dim, dtype, threads)
-        self._base = Path(tempfile.mkdtemp()) / f"base.{_SUFFIXES.get(dtype, dtype)}"
+        told = self.enter()
+        if told.filtered or told.stream:
+            raise _unsaid("tags" if told.filtered else "streams")
+        self._base = Path.cwd() / f"base.{_SUFFIXES.get(dtype, dtype)}"
         self._dataset = dataset
-        self._server = Server(command, port or free_port(), threads, {"ANN_BENCH_BASE": str(self._base)})
+        words = [word.replace("{threads}", str(threads)) for word in command]
+        self._server = Server(words, port or free_port(), told.folder, {"ANN_BENCH_BASE": str(self._base)})
         until = time.monotonic() + start_seconds
         self._server.wait(until)
         body = {"metric": metric, "dimension": dim, **(init or {})}
         self._server.post("init", body, max(1.0, until - time.monotonic()))
 
     def fit(self, base: Vectors, tags: csr_matrix | None = None, learn: Vectors | None = None) -> None:
-        """`/fit` with the name of the data set, or the path of its file; tags play no part, unless a query has some."""
+        """`/fit` with the name of the data set, or the path of its file. Tags play no part: no query has any."""
         if isinstance(base, csr_matrix):
             raise _unsaid("sparse vectors")
         _place(base, self._base)
@@ -85,8 +90,6 @@ class HttpIndex(Algorithm):
 
     def query(self, queries: Vectors, k: int, tags: csr_matrix | None = None) -> Ids:
         """`/query`, then `/get_results`; what is short of k gets -1."""
-        if tags is not None:
-            raise _unsaid("tags")
         self._server.post("query", {"X": queries.tolist(), "k": k})
         lists = self._server.ask("get_results", {})
         answers = np.full((len(queries), k), -1, np.int64)
@@ -101,8 +104,6 @@ class HttpIndex(Algorithm):
 
     def range_query(self, queries: Vectors, radius: float, tags: csr_matrix | None = None) -> tuple[Ids, Ids]:
         """`/range_query`, then `/get_range_results`: limits, ids and distances, of which the last are not needed."""
-        if tags is not None:
-            raise _unsaid("tags")
         self._server.post("range_query", {"X": queries.tolist(), "radius": radius})
         found = self._server.ask("get_range_results", {})
         try:
@@ -123,7 +124,8 @@ def _unsaid(what: str) -> NotImplementedError:
 def _place(base: Vectors, path: Path) -> None:
     """A file of the base in big-ann's format: rows and dimensions as two little-endian uint32, then the rows."""
     header = np.array(base.shape, "<u4")
-    if (source := _file_of(base)) is not None and _begins_with(source, header, base.nbytes):
+    path.unlink(missing_ok=True)
+    if (source := _is_such_a_file(base, header)) is not None:
         path.symlink_to(source)
         return
     with path.open("wb") as file:
@@ -132,16 +134,11 @@ def _place(base: Vectors, path: Path) -> None:
             file.write(np.ascontiguousarray(base[start : start + _BLOCK]).data)
 
 
-def _file_of(base: Any) -> Path | None:
-    """The file that the whole array is a map of, right behind such a header."""
-    mapped = base
-    while mapped is not None and not isinstance(mapped, np.memmap):
-        mapped = getattr(mapped, "base", None)
-    if mapped is None or mapped.offset != _HEADER or mapped.nbytes != base.nbytes or not mapped.filename:
+def _is_such_a_file(base: Vectors, header: Any) -> Path | None:
+    """The file that holds nothing but such a header and the whole array."""
+    where = whole_file(base)
+    if where is None or where[1] != _HEADER:
         return None
-    return Path(mapped.filename)
-
-
-def _begins_with(path: Path, header: Any, size: int) -> bool:
-    with path.open("rb") as file:
-        return path.stat().st_size == _HEADER + size and file.read(_HEADER) == header.tobytes()
+    with where[0].open("rb") as file:
+        fits = where[0].stat().st_size == _HEADER + base.nbytes and file.read(_HEADER) == header.tobytes()
+    return where[0] if fits else None

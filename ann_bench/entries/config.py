@@ -128,9 +128,9 @@ class EntryConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     class_: Annotated[str, AfterValidator(_class_path)] | None = Field(default=None, alias="class")
-    """`module.Class`: the module lies in the entry's folder."""
+    """`module.Class`: the module lies in the entry's folder. An entry has this or `command`."""
     command: Annotated[list[str], AfterValidator(_command)] | None = None
-    """In the place of `class`: the words that start a program, which lies in the entry's folder or on PATH."""
+    """The words that start a program which speaks [the wire](../wire.md): one in the entry's folder, or on PATH."""
     tracks: Annotated[list[Annotated[str, AfterValidator(_track)]], Field(min_length=1)]
     """The tracks that the entry is for."""
     requires: list[Annotated[str, AfterValidator(_requirement)]] = []

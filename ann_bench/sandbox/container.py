@@ -178,5 +178,5 @@ def command(program: Sequence[str] | None) -> list[str]:
 
 def environment(threads: int) -> Mapping[str, str]:
     """The worker's environment."""
-    known = worker_environment(SCRATCH, threads, f"{QUESTIONS}/{WIRE}", ENTRY_FOLDER)
+    known = worker_environment(SCRATCH, threads, f"{QUESTIONS}/{WIRE}")
     return {**known, "USER": "entry", "LANG": "C.UTF-8"}

@@ -5,15 +5,10 @@ from __future__ import annotations
 _COUNTS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA", "RAYON")
 
 
-#: Where a worker finds the judge's socket, and the folder of its entry.
-SOCKET, ENTRY = "ANN_BENCH_SOCKET", "ANN_BENCH_ENTRY"
-
-
-def worker_environment(scratch: str, threads: int, socket: str, entry: str) -> dict[str, str]:
-    """Home and temporary files in `scratch`; as many threads as the worker has CPUs for every common library."""
+def worker_environment(scratch: str, threads: int, socket: str) -> dict[str, str]:
+    """The judge's socket, home and temporary files in `scratch`, and how many threads every common library may use."""
     return {
-        SOCKET: socket,
-        ENTRY: entry,
+        "ANN_BENCH_SOCKET": socket,
         **{f"{name}_NUM_THREADS": str(threads) for name in _COUNTS},
         "VECLIB_MAXIMUM_THREADS": str(threads),
         "HOME": scratch,

@@ -119,7 +119,7 @@ class ProcessSession:
             "argv": program or [sys.executable, "-c", _BOOT, str(_root()), wire],
             "cpus": list(spec.cpus),
             "memory_bytes": spec.limits.memory_bytes,
-            "environment": {**_kept(), **worker_environment(str(self._scratch), spec.limits.cpus, wire, folder)},
+            "environment": {**_kept(), **worker_environment(str(self._scratch), spec.limits.cpus, wire)},
             "cwd": folder if program else str(self._scratch),
             "remove": [str(self._scratch), str(self._exchange)],
         }

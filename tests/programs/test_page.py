@@ -22,7 +22,7 @@ from tests.support import Bench
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "wire.md").read_text(encoding="utf-8")
 
 #: Objects whose keys are the entry's own.
-FREE = {"build", "arguments", "stats", "needs"}
+FREE = {"build", "arguments", "stats", "needs", "asked"}
 BASICS = {bool: "boolean", int: "whole number", float: "number", str: "text", type(None): "null"}
 
 
