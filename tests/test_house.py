@@ -13,17 +13,29 @@ PACKAGE = ROOT / "ann_bench"
 
 #: Each room, and the rooms that it may import. Files at the top of the package are open to all.
 ROOMS = {
-    "cli": {"report", "judge", "tracks", "sandbox", "truth", "results", "datasets", "entries", "engine"},
+    "cli": {
+        "report",
+        "judge",
+        "tracks",
+        "sandbox",
+        "truth",
+        "results",
+        "datasets",
+        "entries",
+        "engine",
+        "environments",
+    },
     "report": {"results", "tracks", "truth"},
     "judge": {"tracks", "sandbox", "truth", "results", "datasets", "entries"},
     "tracks": {"datasets"},
     "truth": {"datasets"},
-    "sandbox": {"engine", "entries", "keeper"},
+    "sandbox": {"engine", "entries", "environments", "keeper"},
     "keeper": set(),
     "results": set(),
     "datasets": set(),
     "entries": set(),
-    "engine": {"entries"},
+    "engine": {"entries", "environments"},
+    "environments": {"datasets", "entries"},
     "worker": set(),
     "adapters": set(),
 }

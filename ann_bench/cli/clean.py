@@ -22,26 +22,37 @@ Examples:
 """
 
 
-@click.command("clean", epilog=EPILOG, short_help="Remove images, containers and folders of this project.")
+@click.command(
+    "clean", epilog=EPILOG, short_help="Remove images, containers, environments and folders of this project."
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(dry_run: bool, as_json: bool) -> int:
-    """Remove this project's images, its containers, and temporary folders of runs that have ended.
+    """Remove this project's images, its containers, virtual environments, what pip has downloaded for them, and
+    temporary folders of runs that have ended.
 
     Nothing else is touched: no results, no data sets, no image that was pulled, nothing of a run that goes on.
     """
+    from ann_bench.environments.place import folders as environments
+    from ann_bench.environments.place import in_use, pip_cache
     from ann_bench.sandbox.folders import abandoned
 
     console = messages()
-    folders, kept = _remove_folders(abandoned(), dry_run)
+    busy = {f"environment {folder}": why for folder in environments() if (why := in_use(folder))}
+    unused = [folder for folder in environments() if f"environment {folder}" not in busy]
+    downloads = [pip_cache()] if pip_cache().is_dir() and not busy else []
+    folders, kept = _remove_folders([*abandoned(), *downloads], dry_run)
+    removed, left_there = _remove_folders(unused, dry_run)
     cleaned, no_engine = _clean_engine(dry_run)
-    left = {**kept, **cleaned.left}
+    left = {**kept, **busy, **left_there, **cleaned.left}
     if as_json:
         outcome = {
             "dry_run": dry_run,
             "engine": no_engine is None,
             "containers": cleaned.containers,
             "images": cleaned.images,
+            "volumes": cleaned.volumes,
+            "environments": removed,
             "folders": folders,
             "left": left,
         }
@@ -49,7 +60,9 @@ def command(dry_run: bool, as_json: bool) -> int:
         return 0
     word = "would remove" if dry_run else "removed"
     tags = [name for name in cleaned.images if ":" in name]
-    for name in [*cleaned.containers, *(f"image {tag}" for tag in tags), *(f"folder {folder}" for folder in folders)]:
+    named = [*(f"image {tag}" for tag in tags), *(f"volume {name}" for name in cleaned.volumes)]
+    named += [*(f"environment {folder}" for folder in removed)]
+    for name in [*cleaned.containers, *named, *(f"folder {folder}" for folder in folders)]:
         click.echo(f"{word} {name}")
     for name, reason in left.items():
         click.echo(f"left {name}: {reason}")
@@ -58,7 +71,8 @@ def command(dry_run: bool, as_json: bool) -> int:
     layers = len(cleaned.images) - len(tags)
     click.echo(
         f"{word} {_count(len(cleaned.containers), 'container')}, {_count(len(tags), 'image')} "
-        f"({_count(layers, 'layer')} of builds), {_count(len(folders), 'folder')}"
+        f"({_count(layers, 'layer')} of builds), {_count(len(cleaned.volumes), 'volume')}, "
+        f"{_count(len(removed), 'environment')}, {_count(len(folders), 'folder')}"
     )
     return 0
 

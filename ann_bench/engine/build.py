@@ -47,13 +47,17 @@ class Builds:
         self.client = client
         self.ended = threading.Event()
         self._responses: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._containers: set[str] = set()
         self._lock = threading.Lock()
 
     def end(self) -> None:
         """End every build: the engine stops one whose client hangs up."""
         self.ended.set()
         with self._lock:
-            responses = list(self._responses)
+            responses, containers = list(self._responses), list(self._containers)
+        for container in containers:
+            with suppress(Exception):
+                self.client.api.kill(container)
         for response in responses:
             # The thread that reads it is woken up, and hangs up.
             with suppress(Exception):
@@ -63,6 +67,17 @@ class Builds:
         """Raise BuildFailed once the builds have been ended."""
         if self.ended.is_set():
             raise BuildFailed("ended before it was done")
+
+    @contextmanager
+    def running(self, container: str) -> Iterator[None]:
+        """While this is open, a container ends with the builds."""
+        with self._lock:
+            self._containers.add(container)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._containers.discard(container)
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -103,6 +118,11 @@ class Log:
             self.file.write(line + "\n")
             self._read(line, on_step)
         self.file.flush()
+
+    def begin(self, step: str) -> None:
+        """A step that the engine's builder does not announce."""
+        self.step, self._reason, self._last, self._cached = step, "", "", False
+        self.file.write(f"$ {step}\n")
 
     def end(self) -> None:
         """Take the end of a build's output."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 #: The build argument that names the common image.
 ARGUMENT = "ANN_BENCH_COMMON"
+#: The one that has the entry's pins as words for pip: `hnswlib==0.8.0 numpy==2.1`.
+PINS = "ANN_BENCH_PINS"
 
 _COMMON = re.compile(rf"\$(?:{ARGUMENT}\b|\{{{ARGUMENT}(?::?-[^}}]*)?\}})")
 _FROM = re.compile(r"FROM\s+(?:--\S+\s+)*(?P<image>\S+)(?:\s+AS\s+(?P<name>\S+))?\s*", re.IGNORECASE)

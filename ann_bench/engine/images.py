@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY")
+_ADDRESSES = ("HTTP_PROXY", "HTTPS_PROXY", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL")
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class Outcome:
     image: Image | None
     failure: str | None = None
     built: bool = False
+    log: Path | None = None
 
 
 class Images:
@@ -142,9 +143,9 @@ class Images:
                 self._remove_replaced(before)
             image = self._inspect(recipe)
         except AnnBenchError as error:
-            return Outcome(entry, None, str(error))
+            return Outcome(entry, None, str(error), log=workshop.log_of(entry))
         logger.info("%s: image built in %.0f s", name, time.monotonic() - began)
-        return Outcome(entry, image, built=True)
+        return Outcome(entry, image, built=True, log=workshop.log_of(entry))
 
     def _workshop(self, builds: Builds, logs: Path, progress: Progress) -> Workshop:
         """All that building entries takes, the common image first."""
@@ -164,11 +165,12 @@ class Images:
         return workshop
 
     def _network(self, arguments: Mapping[str, str]) -> str | None:
-        """None for the engine's own default; the host's network where the engine has no bridge, or a proxy is here."""
+        """None for the engine's own default; the host's where the engine has no bridge, or a proxy or index is here."""
         with engine_errors("asking for its networks"):
             names = {network["Name"] for network in self.client.api.networks()}
-        proxies = {urlsplit(value).hostname for name, value in arguments.items() if name.upper() in _PROXIES}
-        return None if names & {"bridge", "podman"} and not proxies & set(HERE) else "host"
+        given = [value for name, value in arguments.items() if name.upper() in _ADDRESSES]
+        hosts = {urlsplit(word).hostname for value in given for word in value.split()}
+        return None if names & {"bridge", "podman"} and not hosts & set(HERE) else "host"
 
     def _find_base(self) -> Base | None:
         if self._base is None:

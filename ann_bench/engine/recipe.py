@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shlex
 import stat
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ann_bench.engine.dockerfile import ARGUMENT
+from ann_bench.engine.dockerfile import PINS
 from ann_bench.engine.labels import OURS, Namespace
 from ann_bench.engine.probe import USER
 from ann_bench.entries.entry import Entry, entry_hash, files
+from ann_bench.entries.pins import to_install
 from ann_bench.errors import EngineError, UsageError
 
 #: Where an entry's files lie in its image.
@@ -39,13 +39,15 @@ _TAG_DIGITS = 16
 class Recipe:
     """What an image is made of: its hash, and the tag that says so.
 
-    `dockerfile` makes what is looked into; `finish` are the instructions that come on top then, with the tag.
+    What is looked into comes from `dockerfile`, or is the common image with what pip makes of `needs`; `finish` are the
+    instructions that come on top then, with the tag.
     """
 
     tag: str
     hash: str
     dockerfile: str
     finish: tuple[str, ...]
+    needs: tuple[str, ...] = ()
 
 
 def common_recipe(base_id: str, certificates: bytes | None, space: Namespace = OURS) -> Recipe:
@@ -68,22 +70,31 @@ def common_recipe(base_id: str, certificates: bytes | None, space: Namespace = O
         *arguments,
         f"RUN python -m pip install {' '.join(ALWAYS)}",
     ]
-    # So an entry's own Dockerfile has the settings of pip too, and none of them stays in its image's environment.
-    finish = tuple(f"ONBUILD {line}" for line in arguments)
+    # So an entry's own Dockerfile has its pins and the settings of pip, and none of them stays in the environment.
+    finish = tuple(f"ONBUILD {line}" for line in [*arguments, f"ARG {PINS}"])
     return _recipe("common", "\n".join(lines) + "\n", finish, [_digest(certificates or b"")], space)
 
 
 def entry_recipe(entry: Entry, common_hash: str, space: Namespace = OURS) -> Recipe:
-    """The image of one entry; `dockerfile` is its own where it has one, else what installs its `requires`.
+    """The image of one entry: of its own Dockerfile where it has one, else of what pip makes of `requires` and `pins`.
 
+    pip chooses all of it together with numpy and scipy. The entry's files come on top, so that a changed wrapper costs
+    no installation.
     Raises UsageError where the entry's files cannot be read.
     """
-    text = own_dockerfile(entry) or environment_dockerfile(entry.config.requires)
+    text, needs = own_dockerfile(entry), tuple[str, ...]()
+    if text is None:
+        asked = to_install(entry.config.requires, entry.config.pins)
+        needs = (*ALWAYS, *asked) if asked else ()
     executable = [name for name, path in files(entry) if is_executable(path)]
-    parts = [common_hash, entry_hash(entry), json.dumps(executable), json.dumps([entry.track, entry.name])]
-    copied = (f"COPY {PAYLOAD}/ {ENTRY_FOLDER}/", *_program_is_there(entry.config.command))
+    named = [entry.track, entry.name, entry.config.pins, needs]
+    parts = [common_hash, entry_hash(entry), json.dumps(executable), json.dumps(named)]
+    # What pip has installed is found by a label, which must not be on what is put on top.
+    first = f'LABEL {space.label("needs")}=""'
+    copied = (first, f"COPY {PAYLOAD}/ {ENTRY_FOLDER}/", *_program_is_there(entry.config.command))
     finish = (*copied, "USER 0", "ENTRYPOINT []", "HEALTHCHECK NONE")
-    return _recipe(f"{entry.track}-{entry.name}", text, finish, parts, space)
+    recipe = _recipe(f"{entry.track}-{entry.name}", text or "", finish, parts, space)
+    return replace(recipe, needs=needs)
 
 
 def _program_is_there(command: Sequence[str] | None) -> tuple[str, ...]:
@@ -104,16 +115,6 @@ def own_dockerfile(entry: Entry) -> str | None:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read ({error})") from error
-
-
-def environment_dockerfile(requires: Iterable[str]) -> str:
-    """What an entry without a Dockerfile runs in: all that it requires, chosen by pip together with numpy and scipy.
-
-    The entry's files are not in it: they come on top, so that a changed wrapper costs no installation.
-    """
-    head = f"ARG {ARGUMENT}\nFROM ${{{ARGUMENT}}}\n"
-    needs = sorted(set(requires))
-    return head + (f"RUN python -m pip install {shlex.join([*ALWAYS, *needs])}\n" if needs else "")
 
 
 def finish_dockerfile(recipe: Recipe, image_id: str, labels: Mapping[str, str]) -> str:

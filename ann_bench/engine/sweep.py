@@ -25,6 +25,7 @@ class Cleaned:
 
     containers: list[str] = field(default_factory=list)
     images: list[str] = field(default_factory=list)
+    volumes: list[str] = field(default_factory=list)
     left: dict[str, str] = field(default_factory=dict)
 
 
@@ -37,10 +38,10 @@ def sweep(client: docker.DockerClient, space: Namespace = OURS) -> int:
 
 
 def clean(client: docker.DockerClient, *, dry_run: bool = False, space: Namespace = OURS) -> Cleaned:
-    """Remove our abandoned containers and all our images, nothing else. `dry_run` only says what that would be.
+    """Remove our abandoned containers, all our images and volumes, nothing else; `dry_run` only says what.
 
-    Left are the containers of judges that live, and then all images; also images that something runs in or that
-    somebody has built upon.
+    Left are the containers of judges that live, and then all images and volumes; also images that something runs in or
+    that somebody has built upon.
     An image is ours where it bears our label and no tag but ours: one that somebody made from ours bears the label too.
     """
     cleaned = _sweep(client, Cleaned(), space, dry_run=dry_run)
@@ -48,15 +49,17 @@ def clean(client: docker.DockerClient, *, dry_run: bool = False, space: Namespac
         images = client.api.images(all=True, filters={"label": space.kind})
         busy = _busy_images(client)
     names = _names(images, space)
-    if cleaned.left and names:
+    if cleaned.left:
         # The run may be between two containers of images that nothing else tells to be in use.
-        cleaned.left["images"] = "a run goes on; clean again when it has ended"
+        if names:
+            cleaned.left["images"] = "a run goes on; clean again when it has ended"
         return cleaned
     if dry_run:
         used = {tag for image in images if image["Id"] in busy for tag in (image["Id"], *(image.get("RepoTags") or ()))}
         cleaned.images = sorted(name for key, name in names.items() if key not in used)
     else:
         _remove_images(client, names, cleaned)
+    _remove_volumes(client, cleaned, space, dry_run=dry_run)
     return cleaned
 
 
@@ -126,6 +129,22 @@ def _remove_images(client: docker.DockerClient, names: dict[str, str], cleaned: 
                 cleaned.images.append(name)
     cleaned.images.sort()
     cleaned.left.update({name: reasons[name] for name in waiting.values()})
+
+
+def _remove_volumes(client: docker.DockerClient, cleaned: Cleaned, space: Namespace, *, dry_run: bool) -> None:
+    import docker.errors
+
+    with engine_errors("asking for its volumes"):
+        found = client.api.volumes(filters={"label": space.kind})["Volumes"] or ()
+    for name in sorted(one["Name"] for one in found):
+        try:
+            if not dry_run:
+                with suppress(docker.errors.NotFound):
+                    client.api.remove_volume(name)
+        except docker.errors.APIError as error:
+            cleaned.left[f"volume {name}"] = " ".join(str(error.explanation).split())
+        else:
+            cleaned.volumes.append(name)
 
 
 def _busy_images(client: docker.DockerClient) -> set[Any]:

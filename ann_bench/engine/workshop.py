@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shlex
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,10 +17,13 @@ from ann_bench.engine.base import Base
 from ann_bench.engine.build import BuildFailed, Builds, Log, build, open_log, remove_made
 from ann_bench.engine.client import engine_errors
 from ann_bench.engine.context import context
+from ann_bench.engine.install import Shelf
 from ann_bench.engine.labels import Namespace
 from ann_bench.engine.probe import Contents, ProbeFailed, probe
 from ann_bench.engine.recipe import Recipe, finish_dockerfile, own_dockerfile, plain_id
 from ann_bench.entries.entry import Entry, files
+from ann_bench.entries.pins import applying, without_marker
+from ann_bench.environments.downloads import Downloads
 from ann_bench.errors import EngineError
 from ann_bench.progress import Progress
 
@@ -38,15 +43,21 @@ class Workshop:
     _before: set[str] = field(default_factory=set)
     _common_id: str = ""
     _common_layers: list[str] = field(default_factory=list)
+    _markers: Mapping[str, str] = field(default_factory=dict)
     _contents: dict[str, Contents] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _installing: dict[str, threading.Lock] = field(default_factory=dict)
     _fresh: set[str] = field(default_factory=set)
+    _downloads: Downloads = field(default_factory=Downloads)
 
     @property
     def common_hash(self) -> str:
         """The hash of the common image."""
         return self.common.hash
+
+    def log_of(self, entry: Entry) -> Path:
+        """Where the log of an entry's build is written."""
+        return self.logs / f"{entry.track}-{entry.name}.log"
 
     def open(self) -> None:
         """Note what is there, once the common image is."""
@@ -57,6 +68,9 @@ class Workshop:
         self._before = {one["Id"].removeprefix("sha256:") for one in listed}
         # By its id: another process may give the tag to an image of its own.
         self._common_id, self._common_layers = plain_id(image["Id"]), image["RootFS"]["Layers"]
+        labels = image["Config"]["Labels"]
+        packages, self._markers = (json.loads(labels[self.space.label(key)]) for key in ("packages", "markers"))
+        self._contents[self._common_id] = Contents(packages, self._markers)
         for one in listed:
             self._note_contents(one.get("Labels") or {})
 
@@ -80,11 +94,12 @@ class Workshop:
     def make(self, entry: Entry, recipe: Recipe, *, fresh: bool) -> None:
         """Make the image of one entry; BuildFailed (or another AnnBenchError) where that fails."""
         name = f"{entry.track}/{entry.name}"
-        with open_log(self.logs / f"{entry.track}-{entry.name}.log") as log, self._nothing_left(log):
+        with open_log(self.log_of(entry)) as log, self._nothing_left(log):
             image_id = self._environment(entry, recipe, log, fresh)
             contents = self._look_inside(image_id, name, log)
-            if unmet := contents.unmet(entry.config.requires):
-                raise BuildFailed(f"{', '.join(unmet)} of `requires` not in the image that its Dockerfile makes")
+            for key, needs in (("requires", entry.config.requires), ("pins", entry.config.pins)):
+                if unmet := contents.unmet(needs):
+                    raise BuildFailed(f"{', '.join(unmet)} of `{key}` not in the image that its Dockerfile makes")
             kind = {"kind": "entry", "entry": name, "environment": image_id}
             self._finish(image_id, recipe, contents, log, kind, entry)
             self.progress(name, 1, 1)
@@ -93,24 +108,45 @@ class Workshop:
         """The image that the entry's files are put on: the common one and what the entry requires."""
         arguments = {**self.arguments, dockerfile.ARGUMENT: self._common_id}
         report = self._report(f"{entry.track}/{entry.name}")
-        own = own_dockerfile(entry) is not None
-        if own:
-            if reason := dockerfile.refusal(recipe.dockerfile):
-                raise BuildFailed(f"{entry.folder / 'Dockerfile'}: {reason}")
-            text = dockerfile.labelled(recipe.dockerfile, f"{self.space.kind}=stage")
-            with context(text, files(entry), folder="") as tar:
-                image_id = self._build(tar, log, report, arguments, fresh)
-            self._check_own(image_id)
+        if own_dockerfile(entry) is None:
+            return self._installed(recipe.needs, log, report, fresh)
+        if reason := dockerfile.refusal(recipe.dockerfile):
+            raise BuildFailed(f"{entry.folder / 'Dockerfile'}: {reason}")
+        arguments[dockerfile.PINS] = " ".join(map(without_marker, applying(entry.config.pins, self._markers)))
+        text = dockerfile.labelled(recipe.dockerfile, f"{self.space.kind}=stage")
+        # What one build has done the next finds in the engine's cache, unless both do it at the same time.
+        with self._alone(f"{recipe.dockerfile}\n{arguments[dockerfile.PINS]}"), context(text, files(entry), "") as tar:
+            image_id = self._build(tar, log, report, arguments, fresh)
+        self._check_own(image_id)
+        return image_id
+
+    def _installed(self, needs: Sequence[str], log: Log, report: Callable[[int, int], None], fresh: bool) -> str:
+        """The image of the common one and these packages, installed once for all entries that need the same."""
+        if not needs:
+            return self._common_id
+        key = hashlib.sha256(json.dumps([self._common_id, *needs]).encode()).hexdigest()
+        label = self.space.label("needs")
+        with self._alone(key):
+            fresh = fresh and key not in self._fresh
+            if not fresh:
+                with engine_errors("asking for its images"):
+                    found = self.builds.client.api.images(all=True, filters={"label": f"{label}={key}"})
+                if found:
+                    log.write(f"pip install {shlex.join(needs)}: done before\n")
+                    return str(max(found, key=lambda one: int(one["Created"]))["Id"])
+            report(0, 1)
+            shelf = Shelf(self.builds, self.space, self.arguments, self.network, self._downloads)
+            image_id = shelf.install(self._common_id, needs, {self.space.kind: "stage", label: key}, log)
+            self._fresh.add(key)
             return image_id
-        # The same requirements are installed once, and not at the same time by entries that share them.
+
+    @contextmanager
+    def _alone(self, what: str) -> Iterator[None]:
+        """Wait until nobody else does the same."""
         with self._lock:
-            installing = self._installing.setdefault(recipe.dockerfile, threading.Lock())
+            installing = self._installing.setdefault(what, threading.Lock())
         with installing:
-            fresh = fresh and recipe.dockerfile not in self._fresh
-            with context(recipe.dockerfile) as tar:
-                image_id = self._build(tar, log, report, arguments, fresh)
-            self._fresh.add(recipe.dockerfile)
-            return image_id
+            yield
 
     def _build(
         self,

@@ -10,8 +10,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any, TypeVar
 
-from packaging.requirements import InvalidRequirement, Requirement
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from ann_bench.entries.pins import check_pin, check_requirement, check_together
 
 #: What the judge itself passes to the constructor; no build argument may have such a name.
 RESERVED = ("metric", "dim", "dtype", "threads")
@@ -42,15 +52,6 @@ def _command(words: list[str]) -> list[str]:
 def _track(text: str) -> str:
     if not _TRACK.fullmatch(text):
         raise ValueError("a track's name is lower-case letters and digits, such as `filtered`")
-    return text
-
-
-def _requirement(text: str) -> str:
-    try:
-        Requirement(text)
-    except InvalidRequirement as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"no requirement that pip would take, such as `hnswlib>=0.8` ({reason})") from error
     return text
 
 
@@ -133,8 +134,10 @@ class EntryConfig(BaseModel):
     """The words that start a program which speaks [the wire](../wire.md): one in the entry's folder, or on PATH."""
     tracks: Annotated[list[Annotated[str, AfterValidator(_track)]], Field(min_length=1)]
     """The tracks that the entry is for."""
-    requires: list[Annotated[str, AfterValidator(_requirement)]] = []
+    requires: list[Annotated[str, AfterValidator(check_requirement)]] = []
     """What pip would take, with the versions that the wrapper works with; environment markers too."""
+    pins: list[Annotated[str, AfterValidator(check_pin)]] = []
+    """The exact versions that `ann-bench install` takes, each within what `requires` allows."""
     open_source: bool
     """Whether all that runs can be read."""
     learn: bool = False
@@ -145,6 +148,12 @@ class EntryConfig(BaseModel):
     """Arguments of the constructor."""
     query: Annotated[dict[DatasetKey, QueryList], AfterValidator(_given)]
     """Arguments of set_query_arguments: a list of query configs."""
+
+    @field_validator("pins")
+    @classmethod
+    def _pins_fit(cls, pins: list[str], info: ValidationInfo) -> list[str]:
+        check_together(pins, info.data.get("requires", ()))
+        return pins
 
     @model_validator(mode="after")
     def _one_of_the_two(self) -> EntryConfig:

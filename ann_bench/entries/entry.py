@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shlex
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any, Literal
 from packaging.requirements import Requirement
 
 from ann_bench.entries.config import EntryConfig
+from ann_bench.entries.pins import applying
 from ann_bench.errors import UsageError
 
 CONFIG = "config.yaml"
@@ -71,9 +71,14 @@ def _nothing_for(entry: Entry, key: str, dataset: str, given: list[str]) -> Usag
     )
 
 
+def required(entry: Entry) -> list[str]:
+    """The names of the packages that the entry requires on this Python."""
+    return [need.name for need in applying(entry.config.requires)]
+
+
 def installed(entry: Entry) -> dict[str, str]:
     """The versions here of the packages that the entry requires; one that is not here is left out."""
-    return installed_here(*(need.name for need in _requirements(entry)))
+    return installed_here(*required(entry))
 
 
 def installed_here(*packages: str) -> dict[str, str]:
@@ -84,18 +89,7 @@ def installed_here(*packages: str) -> dict[str, str]:
 
 def missing(entry: Entry) -> list[str]:
     """The requirements that this environment does not meet: not there, or there in another version."""
-    return [str(need) for need in _requirements(entry) if not _met(need)]
-
-
-def how_to_install(entry: Entry) -> str:
-    """The command that brings what is missing (all that is required, where nothing is); "" without needs."""
-    needs = missing(entry) or [str(need) for need in _requirements(entry)]
-    return shlex.join(["python", "-m", "pip", "install", *needs]) if needs else ""
-
-
-def _requirements(entry: Entry) -> list[Requirement]:
-    needs = [Requirement(text) for text in entry.config.requires]
-    return [need for need in needs if need.marker is None or need.marker.evaluate()]
+    return [str(need) for need in applying(entry.config.requires) if not _met(need)]
 
 
 def _met(need: Requirement) -> bool:

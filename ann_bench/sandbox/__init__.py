@@ -19,6 +19,7 @@ from ann_bench.sandbox.base import (
     WorkerSpec,
 )
 from ann_bench.sandbox.process import ProcessSandbox
+from ann_bench.sandbox.remedy import how_to_make
 
 __all__ = [
     "AUTO",
@@ -77,16 +78,15 @@ def choose_sandbox(name: str, entries: Sequence[Entry]) -> Choice:
     """
     if name != AUTO:
         return Choice(find_sandbox(name))
-    from ann_bench.sandbox.docker import how_to_build
-
     try:
         docker = find_sandbox("docker")
     except EngineError as error:
-        reason, _, remedy = str(error).removesuffix(", or use --sandbox process").partition(": ")
-        line = f"sandbox: process ({reason}); for containers: {remedy}, then {how_to_build(entries)}"
-        return Choice(ProcessSandbox(), line)
+        reason, _, first = str(error).removesuffix(", or use --sandbox process").partition(": ")
+        then = how_to_make(entries, "docker")
+        return Choice(ProcessSandbox(), f"sandbox: process ({reason}); for containers: {first}, then {then}")
     lacking = [entry for entry in entries if docker.environment(entry).missing]
     if not lacking:
         return Choice(docker, "sandbox: docker")
     names = ", ".join(entry.name for entry in lacking)
-    return Choice(ProcessSandbox(), f"sandbox: process (no image of {names}); for containers: {how_to_build(lacking)}")
+    remedy = how_to_make(lacking, "docker")
+    return Choice(ProcessSandbox(), f"sandbox: process (no image of {names}); for containers: {remedy}")

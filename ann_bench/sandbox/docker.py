@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import mmap
-import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,12 +25,10 @@ from ann_bench.sandbox import container, machine
 from ann_bench.sandbox.base import Environment, WorkerSpec
 from ann_bench.sandbox.docker_session import DockerSession
 from ann_bench.sandbox.folders import abandoned
+from ann_bench.sandbox.remedy import how_to_make
 from ann_bench.workload import Limits
 
 log = logging.getLogger(__name__)
-
-#: So many entries are named one by one.
-FEW = 2
 
 
 class DockerSandbox:
@@ -74,7 +71,7 @@ class DockerSandbox:
         """The entry's image."""
         image = self._images.find(entry)
         if image is None:
-            why = self._failed.get(entry.name) or f"its image is not built; try: {how_to_build([entry])}"
+            why = self._failed.get(entry.name) or f"its image is not built; try: {how_to_make([entry], self.name)}"
             return Environment({}, missing=why)
         needs = {canonicalize_name(Requirement(text).name) for text in entry.config.requires} | {"numpy", "scipy"}
         packages = {name: version for name, version in image.packages.items() if canonicalize_name(name) in needs}
@@ -85,18 +82,9 @@ class DockerSandbox:
         """Start a worker."""
         image = self._images.find(spec.entry)
         if image is None:
-            raise EngineError(f"{spec.entry.name}: its image is gone; try: {how_to_build([spec.entry])}")
+            raise EngineError(f"{spec.entry.name}: its image is gone; try: {how_to_make([spec.entry], self.name)}")
         return DockerSession(self._client, self._kind, image.id, spec)
 
     def _engine(self) -> str:
         info = self._info
         return f"{info.get('Name', '')} {info.get('ServerVersion', '')}, {info.get('KernelVersion', '')}"
-
-
-def how_to_build(entries: Sequence[Entry]) -> str:
-    """The command that makes the images of these entries (where they are many: of all that their track has)."""
-    tracks = sorted({entry.track for entry in entries})
-    at_paths = [f"--entry {shlex.quote(entry.place)}" for entry in entries if entry.source == "path"]
-    by_name = [f"--algorithm {entry.name}" for entry in entries if entry.source != "path"]
-    named = [*at_paths, *(by_name if len(by_name) <= FEW or at_paths else [])]
-    return " ".join(["ann-bench install", *(f"--track {track}" for track in tracks), *named])

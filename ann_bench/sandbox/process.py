@@ -23,7 +23,8 @@ from typing import Any
 
 import psutil
 
-from ann_bench.entries.entry import Entry, how_to_install, installed, installed_here, missing
+from ann_bench.entries.entry import Entry, installed, installed_here, missing, required
+from ann_bench.environments.place import find
 from ann_bench.errors import StorageError
 from ann_bench.progress import Progress
 from ann_bench.sandbox import machine
@@ -31,6 +32,7 @@ from ann_bench.sandbox.base import Environment, Exit, InForce, Reading, SandboxL
 from ann_bench.sandbox.environment import worker_environment
 from ann_bench.sandbox.folders import ram_folder, scratch_folder
 from ann_bench.sandbox.program import program_lacks, search_path
+from ann_bench.sandbox.remedy import how_to_make
 from ann_bench.wire import Channel, WireClosed, WireTimeout
 from ann_bench.workload import Limits
 
@@ -40,7 +42,8 @@ START_SECONDS = 120.0
 ANSWER_SECONDS = 20.0
 STRAY_SECONDS = 5.0
 
-
+#: What the worker itself needs.
+_WORKER = ("numpy", "scipy")
 _KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
 
 
@@ -59,23 +62,37 @@ class ProcessSandbox:
         return limits.but(cpus=cpus, memory_bytes=memory)
 
     def prepare(self, entries: Sequence[Entry], logs: Path, progress: Progress) -> None:
-        """Nothing is made: an entry runs on what is installed."""
+        """Nothing is made: an entry runs on what is installed, here or in an environment of its own."""
 
     def environment(self, entry: Entry) -> Environment:
-        """The packages of this Python."""
+        """The packages of this Python where it meets what the entry requires, else of the entry's own environment."""
         needs = missing(entry)
-        lacks = f"{', '.join(needs)} is not installed; try: {how_to_install(entry)}" if needs else program_lacks(entry)
-        return Environment({**installed(entry), **installed_here("numpy", "scipy")}, missing=lacks)
+        if not needs:
+            return Environment({**installed(entry), **installed_here(*_WORKER)}, missing=program_lacks(entry))
+        own = find(entry)
+        if own is None:
+            lacks = f"{', '.join(needs)} is not installed; try: {how_to_make([entry], self.name)}"
+            return Environment({**installed(entry), **installed_here(*_WORKER)}, missing=lacks)
+        details = {"environment": own.key, "packages": own.packages()}
+        packages = own.versions([*required(entry), *_WORKER])
+        return Environment(packages, details=details, missing=program_lacks(entry, own.python))
 
     def open(self, spec: WorkerSpec) -> ProcessSession:
         """Start a worker."""
-        return ProcessSession(spec)
+        if not (needs := missing(spec.entry)):
+            return ProcessSession(spec)
+        own = find(spec.entry)
+        if own is None:
+            again = how_to_make([spec.entry], self.name)
+            raise StorageError(f"{spec.entry.name}: its environment with {', '.join(needs)} is gone; try: {again}")
+        return ProcessSession(spec, own.python)
 
 
 class ProcessSession:
-    """One worker and its keeper."""
+    """One worker and its keeper; the worker runs on this Python, or on the one of an environment."""
 
-    def __init__(self, spec: WorkerSpec) -> None:
+    def __init__(self, spec: WorkerSpec, python: Path | None = None) -> None:
+        self._python = python
         self._scratch = scratch_folder()
         try:
             self._exchange = ram_folder()
@@ -88,6 +105,7 @@ class ProcessSession:
         self._pending = b""
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
+            self._code = _root() if python is None else _link_to_code(self._exchange)
             self._listener.bind(str(self._exchange / "wire"))
             self._listener.listen(1)
             self._keeper = subprocess.Popen(
@@ -116,10 +134,10 @@ class ProcessSession:
         """What the keeper is to do."""
         program, folder, wire = spec.entry.config.command, str(spec.entry.folder), str(self._exchange / "wire")
         return {
-            "argv": program or [sys.executable, "-c", _BOOT, str(_root()), wire],
+            "argv": program or [str(self._python or sys.executable), "-c", _BOOT, str(self._code), wire],
             "cpus": list(spec.cpus),
             "memory_bytes": spec.limits.memory_bytes,
-            "environment": {**_kept(), **worker_environment(str(self._scratch), spec.limits.cpus, wire)},
+            "environment": {**_kept(self._python), **worker_environment(str(self._scratch), spec.limits.cpus, wire)},
             "cwd": folder if program else str(self._scratch),
             "remove": [str(self._scratch), str(self._exchange)],
         }
@@ -288,7 +306,15 @@ def _root() -> Path:
     return Path(__file__).resolve().parents[2]
 
 
-def _kept() -> dict[str, str]:
+def _link_to_code(folder: Path) -> Path:
+    """A folder with this project and nothing else: what lies beside it here is not for an environment's Python."""
+    code = folder / "code"
+    code.mkdir()
+    (code / "ann_bench").symlink_to(_root() / "ann_bench")
+    return code
+
+
+def _kept(python: Path | None) -> dict[str, str]:
     """What a worker of this machine needs beside what every worker gets: where programs and packages are."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    return {**kept, "PATH": search_path(), "PYTHONUSERBASE": site.getuserbase()}
+    return {**kept, "PATH": search_path(python), "PYTHONUSERBASE": site.getuserbase()}

@@ -175,9 +175,17 @@ def test_requires_must_be_met_by_the_dockerfile(corner: Corner, tmp_path: Path) 
     failures = corner.build(entry(tmp_path / "forgets", requires=needs, dockerfile=OWN))
     assert "idna<3.8" in failures["forgets"]
     assert "backport" not in failures["forgets"]
-    assert (
-        corner.build(entry(tmp_path / "brings", requires=needs, dockerfile=f"{OWN}RUN pip install 'idna<3.8'\n")) == {}
+    pins = ["idna==3.6", "some-backport==1; python_version < '3'"]
+    other = f"{OWN}RUN pip install idna==3.7\n"
+    failures = corner.build(entry(tmp_path / "repeats", requires=needs, pins=pins, dockerfile=other))
+    assert "idna==3.6 of `pins` not in the image" in failures["repeats"]
+    one = entry(
+        tmp_path / "brings", requires=needs, pins=pins, dockerfile=f"{OWN}RUN pip install ${{ANN_BENCH_PINS}}\n"
     )
+    assert corner.build(one) == {}
+    image = corner.images.find(one)
+    assert image is not None
+    assert image.version("idna") == "3.6"
 
 
 def test_nothing_of_the_host_is_in_the_image(corner: Corner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from ann_bench.engine.probe import Contents
 from ann_bench.engine.recipe import build_arguments, certificates, common_recipe, entry_recipe, finish_dockerfile
 from ann_bench.entries.discovery import entry_at
 from ann_bench.entries.entry import files
+from ann_bench.entries.pins import applying, to_install, without_marker
 from ann_bench.errors import EngineError
 from tests.engine.conftest import entry
 
@@ -39,7 +40,11 @@ def test_what_changes_the_tag_of_an_entry(tmp_path: Path) -> None:
     config = folder / "config.yaml"
     config.write_text(config.read_text() + "requires: [idna]\n")
     seen.append(tag(folder))
+    config.write_text(config.read_text() + "pins: [idna==3.7]\n")
+    seen.append(tag(folder))
     (folder / "Dockerfile").write_text(GOOD)
+    seen.append(tag(folder))
+    config.write_text(config.read_text().replace("idna==3.7", "idna==3.8"))
     seen.append(tag(folder))
     (folder / "Dockerfile").write_text(f"{GOOD}RUN true\n")
     seen.append(tag(folder))
@@ -81,9 +86,29 @@ def test_files_are_those_of_the_hash(tmp_path: Path) -> None:
     assert [name for name, _ in files(one)] == ["sub/b.py", "wrapper.py"]
 
 
-def test_requirements_are_quoted(tmp_path: Path) -> None:
+def test_what_pip_is_asked_for(tmp_path: Path) -> None:
     one = entry(tmp_path / "one", requires=["idna<4 ; python_version > '3'", "a[b]>=1"])
-    assert "numpy scipy 'a[b]>=1' 'idna<4 ; python_version > '\"'\"'3'\"'\"''" in entry_recipe(one, "0").dockerfile
+    assert entry_recipe(one, "0").needs == ("numpy", "scipy", "a[b]>=1", "idna<4 ; python_version > '3'")
+    assert entry_recipe(entry(tmp_path / "two"), "0").needs == ()
+    assert entry_recipe(entry(tmp_path / "own", requires=["idna"], dockerfile=GOOD), "0").needs == ()
+
+
+def test_pins_are_installed_with_what_is_required(tmp_path: Path) -> None:
+    one = entry(tmp_path / "one", requires=["idna>=3"], pins=["idna==3.7", "numpy==1.26.4"])
+    assert entry_recipe(one, "0").needs == ("numpy", "scipy", "idna==3.7", "numpy==1.26.4")
+    assert "ONBUILD ARG ANN_BENCH_PINS" in common_recipe("sha256:1", None).finish
+
+
+def test_a_pin_stands_for_its_range() -> None:
+    requires = ["A_b>=1", "c[x]>=1", "d<3; python_version < '3.12'", "e"]
+    pins = ["a-b==1.5", "c==1.5", "d==2; python_version < '3.12'", "f==1"]
+    assert to_install(requires, pins) == sorted(["c[x]>=1", "e", *pins])
+
+
+def test_pins_as_words_for_a_dockerfile() -> None:
+    pins = ["idna==3.7", "a[y,x]==1; python_version < '3.12'", "b==2; python_version >= '3.12'"]
+    words = [without_marker(pin) for pin in applying(pins, {"python_version": "3.11"})]
+    assert words == ["idna==3.7", "a[x,y]==1"]
 
 
 def test_labels_are_quoted() -> None:

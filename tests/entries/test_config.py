@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from ann_bench import yamlfile
 from ann_bench.entries.config import EntryConfig
 from ann_bench.errors import UsageError
 from tests.entries.support import GOOD, config
+
+SHIPPED = sorted((Path(__file__).resolve().parents[2] / "algorithms").glob("*/*/config.yaml"))
 
 
 def load(tmp_path, text):
@@ -31,6 +37,29 @@ def test_a_good_config(tmp_path):
     assert good.build_for("any") == {"lists": 8}
     assert good.queries_for("any") == [{"probe": 1}, {"probe": 2}]
     assert len(good.requires) == 2
+
+
+@pytest.mark.parametrize(
+    ("requires", "pins"),
+    [
+        ([], ["hnswlib==0.8.0"]),
+        (["some_lib[fast]>=1"], ["some-lib[fast]==2.0rc1"]),
+        (["numpy<2"], ["numpy==1.25; python_version < '3.12'", "numpy==1.26; python_version >= '3.12'"]),
+        (["numpy<2; python_version < '3.12'"], ["numpy==2.1; python_version >= '3.12'"]),
+        (["hnswlib>=0.8"], ["hnswlib==0.8.0+cpu"]),
+    ],
+)
+def test_pins(tmp_path, requires, pins):
+    good = load(tmp_path, config(requires=requires, pins=pins))
+    assert (good.requires, good.pins) == (requires, pins)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: "/".join(path.parts[-3:-1]))
+def test_the_entries_here_pin_all_that_they_require(path):
+    """What a range takes depends on the day; a pin does not."""
+    shipped = yamlfile.load(path, EntryConfig)
+    pinned = {canonicalize_name(Requirement(pin).name) for pin in shipped.pins}
+    assert {canonicalize_name(Requirement(need).name) for need in shipped.requires} <= pinned
 
 
 def test_build_may_be_left_out(tmp_path):
@@ -79,6 +108,15 @@ def test_bad_class(tmp_path, text):
         ({"tracks": ["../filtered"]}, "tracks.0: a track's name is lower-case"),
         ({"requires": ["hnswlib >= "]}, "requires.0: no requirement that pip would take"),
         ({"requires": "hnswlib"}, "requires: input should be a valid list"),
+        ({"pins": ["hnswlib"]}, "pins.0: a pin is one exact version, such as `hnswlib==0.8.0`; a range belongs in"),
+        ({"pins": ["hnswlib>=0.8"]}, "pins.0: a pin is one exact version"),
+        ({"pins": ["hnswlib==0.8.*"]}, "pins.0: a pin is one exact version"),
+        ({"pins": ["hnswlib==0.8,!=0.9"]}, "pins.0: a pin is one exact version"),
+        ({"pins": ["hnswlib===0.8"]}, "pins.0: a pin is one exact version"),
+        ({"pins": ["hnswlib @ https://x.example/hnswlib.whl"]}, "pins.0: a pin is one exact version"),
+        ({"pins": ["hnswlib = 0.8"]}, "pins.0: no pin, such as `hnswlib==0.8.0`"),
+        ({"pins": ["a-b==1", "A_B==2"]}, "pins: a-b==1 and A_B==2 pin the same package"),
+        ({"requires": ["Some_Lib>=2"], "pins": ["some-lib==1.9"]}, "pins: some-lib==1.9 is not what `requires` allows"),
         ({"open_source": "perhaps"}, "open_source: input should be a valid boolean"),
         ({"description": "two\nlines"}, "description: one line"),
         ({"description": " "}, "description: "),

@@ -8,7 +8,7 @@ from importlib import metadata
 import pytest
 
 from ann_bench.entries.discovery import entry_at
-from ann_bench.entries.entry import entry_hash, how_to_install, installed, missing, plan_configs
+from ann_bench.entries.entry import entry_hash, installed, missing, plan_configs, required
 from ann_bench.errors import UsageError
 from tests.entries.support import write_entry
 
@@ -37,18 +37,17 @@ def test_requirements(tmp_path):
     it = entry(tmp_path, requires=needs)
     assert installed(it) == {"numpy": numpy, "NumPy": numpy}
     assert missing(it) == ["NumPy>=99", "no-such-package>=2"]
-    assert how_to_install(it) == "python -m pip install 'NumPy>=99' 'no-such-package>=2'"
+    assert required(it) == ["numpy", "NumPy", "no-such-package"]
 
 
 def test_nothing_missing(tmp_path):
     it = entry(tmp_path, requires=["numpy>=1"])
     assert missing(it) == []
-    assert how_to_install(it) == "python -m pip install 'numpy>=1'"
 
 
 def test_nothing_required(tmp_path):
     it = entry(tmp_path)
-    assert (installed(it), missing(it), how_to_install(it)) == ({}, [], "")
+    assert (installed(it), missing(it), required(it)) == ({}, [], [])
 
 
 def test_the_hash_changes_with_every_byte_and_name(tmp_path):

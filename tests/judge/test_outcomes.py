@@ -203,7 +203,7 @@ def test_a_missing_package_is_said_with_the_way_to_get_it(place: Bench, capsys: 
     assert place.run(entry) == 1
     outcome = place.bundle().outcome
     assert outcome.status is Status.NOT_INSTALLED
-    assert "python -m pip install" in outcome.detail
+    assert f"try: ann-bench install --sandbox process --track filtered --entry {entry}" in outcome.detail
     assert "not-installed" in capsys.readouterr().out
 
 
