@@ -140,7 +140,8 @@ def _plan(request: Request, choice: Options, console: Console, *, build: bool) -
         source = str(manifest.origin) if name.endswith((".yaml", ".yml")) else name
         common = setting(track, dataset, place.sandbox, choice, source)
         _say_limits(common.limits, track.limits, choice, console)
-        return plan(common, entries)
+        named = bool(request.algorithm or request.entry)
+        return plan(common, entries, wanted=named or place.sandbox.makes)
 
 
 def _refuse_without_a_home(request: Request, folder: Path) -> None:
@@ -164,6 +165,16 @@ def _say_limits(limits: Any, wanted: Any, choice: Options, console: Console) -> 
         console.print(f"limits cut to this machine: {', '.join(cut)}", style="dim")
 
 
+def _say_left_out(plan: Plan, console: Console) -> None:
+    """One line for the entries that nobody named and that are not installed."""
+    from ann_bench.sandbox.remedy import how_to_make
+
+    if plan.left_out:
+        names = ", ".join(entry.name for entry in plan.left_out)
+        remedy = how_to_make(plan.left_out, plan.setting.sandbox.name)
+        console.print(f"not installed, and so left out: {names}; {remedy} brings them", style="dim")
+
+
 def _list(plan: Plan, store: Any, request: Request) -> int:
     from ann_bench.judge.run import wanted
     from ann_bench.report.format import query_text
@@ -181,6 +192,8 @@ def _list(plan: Plan, store: Any, request: Request) -> int:
         return 0
     for row in rows:
         click.echo(f"{row['state']:<14} {row['algorithm']:<16} {query_text(row['query'])}")
+    for entry in plan.left_out:
+        click.echo(f"{'left out':<14} {entry.name:<16} not installed")
     count = sum(row["state"] == "to run" for row in rows)
     click.echo(f"{count} of {len(rows)} to run")
     return 0
@@ -208,6 +221,7 @@ def _show(plan: Plan, tally: Tally, store: Any, request: Request, console: Conso
     except StorageError as error:
         console.print(f"no plot: {error}", style="yellow")
         failed += 1
+    _say_left_out(plan, console)
     console.print(f"results in {request.results}/; " + (f"plots: {', '.join(map(str, drawn))}" if drawn else "no plot"))
     if request.as_json:
         summary = {
@@ -216,6 +230,7 @@ def _show(plan: Plan, tally: Tally, store: Any, request: Request, console: Conso
             "measured": tally.made,
             "found": tally.found,
             "ok": tally.all_ok,
+            "left_out": [entry.name for entry in plan.left_out],
             "plots": [str(path) for path in drawn],
             "results": [{**row.row(), "detail": row.detail, "notes": list(row.notes)} for row in rows],
         }

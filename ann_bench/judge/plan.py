@@ -74,10 +74,11 @@ class Job:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a run will do."""
+    """All that a run will do; `left_out` are entries that nobody named and that are not installed here."""
 
     setting: Setting
     jobs: tuple[Job, ...] = field(default=())
+    left_out: tuple[Entry, ...] = field(default=())
 
     def configs(self) -> Iterator[tuple[Job, Config]]:
         """Every measurement, with the job that it belongs to."""
@@ -127,8 +128,12 @@ def _shown(cpus: Sequence[int]) -> str:
     return ",".join(map(str, cpus))
 
 
-def plan(common: Setting, entries: Sequence[Entry]) -> Plan:
-    """One job for each entry; UsageError where two configurations could not be told apart."""
+def plan(common: Setting, entries: Sequence[Entry], *, wanted: bool = True) -> Plan:
+    """One job for each entry; UsageError where two configurations could not be told apart.
+
+    Where the entries are not `wanted` by name but are whatever there is, those that are not installed are left out,
+    unless that would leave nothing.
+    """
     if not entries:
         raise UsageError(f"there are no entries for the track {common.track.name!r} here; name one with --entry PATH")
     hashes = data_hashes(common.dataset)
@@ -139,7 +144,14 @@ def plan(common: Setting, entries: Sequence[Entry]) -> Plan:
             if config.identity.key in seen:
                 raise UsageError(f"{job.entry.config_file}: the query config {config.query} stands there twice")
             seen.add(config.identity.key)
-    return Plan(common, jobs)
+    absent = [] if wanted else [job for job in jobs if _is_absent(job)]
+    if len(absent) == len(jobs):
+        absent = []
+    return Plan(common, tuple(job for job in jobs if job not in absent), tuple(job.entry for job in absent))
+
+
+def _is_absent(job: Job) -> bool:
+    return job.refusal is not None and job.refusal.status is Status.NOT_INSTALLED
 
 
 def data_hashes(dataset: Dataset) -> dict[str, str | None]:

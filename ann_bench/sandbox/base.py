@@ -129,6 +129,10 @@ class Sandbox(Protocol):
     def name(self) -> str:
         """The name that results carry."""
 
+    @property
+    def makes(self) -> bool:
+        """Whether `prepare` makes what an entry lacks, so that one that lacks it all the same has failed."""
+
     def cpus(self) -> list[int]:
         """The CPUs that workers may be given, by their numbers."""
 

@@ -35,6 +35,7 @@ class DockerSandbox:
     """Runs workers in containers; making one connects to the engine, and removes what dead judges have left there."""
 
     name = "docker"
+    makes = True
 
     def __init__(self) -> None:
         self._client = connect()

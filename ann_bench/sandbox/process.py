@@ -51,6 +51,7 @@ class ProcessSandbox:
     """Runs workers as ordinary processes."""
 
     name = "process"
+    makes = False
 
     def cpus(self) -> list[int]:
         """Those that this process may use."""

@@ -1,4 +1,4 @@
-"""The four entries of the filtered track against brute force, on small data made to trip them."""
+"""The entries of the filtered track against brute force, on small data made to trip them."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ THOROUGH = {
         ({"factor": 1, "cap": 20, "scan": True}, "none"),
         ({"factor": 1e6, "cap": 5, "scan": True}, "all"),
     ],
+    "deglib": [({"eps": 1.0}, "none")],
+    "zvec": [({"ef": 1000}, "none")],
 }
 #: The cheapest arguments: answers may be missing, none may be wrong.
 HASTY = {
@@ -33,6 +35,8 @@ HASTY = {
     "faiss-ivf": {"nprobe": 1, "max_scan": 0},
     "faiss-hnsw": {"ef": 1, "max_scan": 0},
     "hnswlib": {"factor": 0.01, "cap": 1, "scan": False},
+    "deglib": {"eps": 0.0},
+    "zvec": {"ef": 1},
 }
 EVERY = [
     pytest.param(name, arguments, sure, id=f"{name}-{number}")

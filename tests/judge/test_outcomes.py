@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ann_bench.cli import main
 from ann_bench.results.figures import figures
 from ann_bench.results.model import Status
 from tests.support import Bench, write_entry
@@ -313,3 +314,31 @@ def test_work_between_the_batches_is_seen(place: Bench) -> None:
     entry = write_entry(place.folder / "mine", body)
     place.run(entry)
     assert place.bundle().usage.cpu_outside_seconds > 0.3
+
+
+def test_what_nobody_named_and_is_not_installed_is_left_out(
+    place: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    track = place.folder / "algorithms" / "filtered"
+    write_entry(track / "here")
+    absent = write_entry(track / "absent", requires=["no-such-package-of-ours"])
+    monkeypatch.setenv("ANN_BENCH_HOME", str(place.folder))
+    options = place.arguments(absent)
+    at = options.index("--entry")
+    everything = [*options[:at], *options[at + 2 :]]
+    assert main(everything) == 0
+    assert {bundle.identity["algorithm"] for bundle in place.bundles()} == {"here"}
+    said = " ".join(capsys.readouterr().err.split())
+    assert "not installed, and so left out: absent; ann-bench install --sandbox process --track filtered" in said
+    assert main([*everything, "--list"]) == 0
+    assert "left out absent" in " ".join(capsys.readouterr().out.split())
+    assert main([*everything, "--algorithm", "absent"]) == 1, "asked for by name, it is a result"
+
+
+def test_where_nothing_is_installed_nothing_is_left_out(place: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = write_entry(place.folder / "algorithms" / "filtered" / "absent", requires=["no-such-package-of-ours"])
+    monkeypatch.setenv("ANN_BENCH_HOME", str(place.folder))
+    options = place.arguments(absent)
+    at = options.index("--entry")
+    assert main([*options[:at], *options[at + 2 :]]) == 1
+    assert place.bundle().outcome.status is Status.NOT_INSTALLED
