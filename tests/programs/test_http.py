@@ -26,7 +26,7 @@ import numpy as np
 
 class Model:
     def init(self, metric, dimension, shift=0):
-        assert (metric, os.path.exists("config.yaml")) == ("euclidean", True)
+        assert (metric, os.path.exists("server.py")) == ("euclidean", True)
         self.dimension, self.shift, self.asked = dimension, shift, 0
         return {}
 
