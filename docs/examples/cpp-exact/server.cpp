@@ -18,7 +18,6 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -225,28 +224,33 @@ struct Array {  // what {"path", "dtype", "shape", "offset"} describes
 
 struct Tags {  // row i holds indices[indptr[i]] to indices[indptr[i + 1] - 1]; the values mean nothing
     explicit Tags(const Json& place)
-        : indptr(place["csr"]["indptr"]), indices(place["csr"]["indices"]), vocabulary(place["shape"].items[1].whole()) {}
+        : indptr(place["csr"]["indptr"]), indices(place["csr"]["indices"]),
+          vocabulary(place["shape"].items[1].whole()) {}
     Array indptr, indices;
     int64_t vocabulary;
 };
 
-// ---------------------------------------------------------------- distances: plain loops, which compilers turn into AVX
+// ---------------------------------------------------------------- distances: plain loops that compilers turn into AVX
 
-template <class T> using Sum = std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
-
-template <class T, class Term> Sum<T> summed(const T* a, const T* b, int64_t dim, Term term) {
-    constexpr int64_t step = 16, most = 1 << 14;  // so many products of bytes fit into 32 bits
-    using Lane = std::conditional_t<std::is_floating_point_v<T>, double, int32_t>;
-    Sum<T> sum = 0;
-    for (int64_t start = 0; start < dim; start += most) {
-        Lane lanes[step] = {};
-        const int64_t stop = std::min(dim, start + most), whole = start + (stop - start) / step * step;
-        for (int64_t i = start; i < whole; i += step)
-            for (int64_t j = 0; j < step; ++j) lanes[j] += term(Lane(a[i + j]), Lane(b[i + j]));
-        for (int64_t i = whole; i < stop; ++i) lanes[i - whole] += term(Lane(a[i]), Lane(b[i]));
-        sum = std::accumulate(lanes, lanes + step, sum);
+// Sums of bytes are whole: the same in whatever order a compiler adds them; 16,384 terms of them fit into 32 bits.
+template <class T, class Term> double summed(const T* a, const T* b, int64_t dim, Term term) {
+    int64_t sum = 0;
+    for (int64_t start = 0; start < dim; start += 1 << 14) {
+        const int64_t stop = std::min<int64_t>(dim, start + (1 << 14));
+        int32_t part = 0;
+        for (int64_t i = start; i < stop; ++i) part += term(int32_t(a[i]), int32_t(b[i]));
+        sum += part;
     }
-    return sum;
+    return static_cast<double>(sum);
+}
+// Those of floats are not, so that their order is written down: 16 sums, side by side, in double.
+template <class Term> double summed(const float* a, const float* b, int64_t dim, Term term) {
+    double lanes[16] = {};
+    int64_t i = 0;
+    for (; i + 16 <= dim; i += 16)
+        for (int64_t j = 0; j < 16; ++j) lanes[j] += term(double(a[i + j]), double(b[i + j]));
+    for (; i < dim; ++i) lanes[i % 16] += term(double(a[i]), double(b[i]));
+    return std::accumulate(lanes, lanes + 16, 0.0);
 }
 template <class T> double product(const T* a, const T* b, int64_t dim) {
     return summed(a, b, dim, [](auto x, auto y) { return x * y; });
