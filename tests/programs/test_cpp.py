@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 import shutil
+import socket
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from ann_bench.datasets.formats import write_spmat, write_xbin
 from ann_bench.results.figures import figures
 from ann_bench.results.model import Status
+from ann_bench.wire import Channel
 from tests.algorithms.test_filtered import nasty
 from tests.programs.data import ASKED, data_for
 from tests.support import Bench, tiny_dataset
@@ -74,6 +79,70 @@ def test_data_made_to_trip_it(tmp_path: Path, dtype: str, metric: str, compiled:
     assert place.run(compiled, "--runs", "1") == 0, place.bundle().outcome
     row = figures(place.bundle())
     assert (row.recall, row.recall_strict) == (1.0, pytest.approx(1.0, abs=0.05))
+
+
+class Talk:
+    """A judge of a few lines, for one program."""
+
+    def __init__(self, folder: Path, program: Path) -> None:
+        self.base = folder / "base.fbin"
+        self.base.write_bytes(np.array([1, 1], "<u4").tobytes() + np.ones(1, "<f4").tobytes())
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(folder / "s"))
+        listener.listen(1)
+        self.process = subprocess.Popen([program], env={"ANN_BENCH_SOCKET": str(folder / "s")})
+        self.channel = Channel(listener.accept()[0])
+        listener.close()
+        assert self.channel.receive(10) == {"type": "hello", "protocol": 1}
+
+    def ask(self, **message: Any) -> dict[str, Any]:
+        self.channel.send({"seq": 7, **message})
+        return self.channel.receive(10)
+
+    def end(self) -> None:
+        self.channel.send({"type": "quit", "seq": 8})
+        assert self.process.wait(10) == 0
+        self.channel.close()
+
+
+@pytest.fixture(scope="session")
+def talk(compiled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
+    talk = Talk(tmp_path_factory.mktemp("talk"), compiled / "server")
+    yield talk
+    talk.end()
+
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@settings(max_examples=60)
+@given(build=values, token=st.text())
+def test_it_reads_whatever_json_may_hold(talk: Talk, build: Any, token: str) -> None:
+    """The keys that it knows are found among others, and texts come back as they went."""
+    common = {"metric": "ip", "dim": 1, "dtype": "float32", "threads": 1}
+    assert talk.ask(type="create", build=build, common=common, later=build) == {"type": "done", "seq": 7}
+    base = {"path": str(talk.base), "dtype": "float32", "shape": [1, 1], "offset": 8}
+    assert talk.ask(type="build", extra=build, base=base, tags=None, rows=[0, 1])["type"] == "ready"
+    done = talk.ask(type="go", token=token)
+    assert done == {"type": "done", "seq": 7, "token": "".join(c if c >= " " else " " for c in token)}
+
+
+def test_a_message_that_it_does_not_know(talk: Talk) -> None:
+    talk.ask(type="create", build={}, common={"metric": "ip", "dim": 1, "dtype": "float32", "threads": 1})
+    error = {"type": "error", "seq": 7, "kind": "exception"}
+    assert talk.ask(type="dance") == {**error, "text": "dance is not supported"}
+    assert talk.ask(type="build") == {**error, "text": "the message has no key base"}
+    lost = {"path": "/no/such/file", "dtype": "float32", "shape": [1, 1], "offset": 8}
+    assert talk.ask(type="build", base=lost, tags=None, rows=[0, 1]) == {**error, "text": "cannot open /no/such/file"}
+    assert talk.ask(type="stats")["type"] == "done"
 
 
 def test_what_it_cannot_do_is_said(tmp_path: Path, compiled: Path) -> None:
