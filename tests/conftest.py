@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from hypothesis import settings
 from ann_bench.errors import EngineError
 
 ALGORITHMS = Path(__file__).resolve().parents[1] / "algorithms"
+
+# A shell's background job ignores Ctrl-C, and what it starts would too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says what else the machine does.
 settings.register_profile("no deadline", deadline=None)
