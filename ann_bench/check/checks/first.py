@@ -1,0 +1,105 @@
+"""What comes first: the config, ordinary data of the track's own kind, then which other kinds the entry takes."""
+
+from __future__ import annotations
+
+from ann_bench.check.bench import Trace
+from ann_bench.check.case import Case, Finding
+from ann_bench.check.checks.answers import asked_by, rows
+from ann_bench.check.explore import confirmed
+from ann_bench.check.make import Asking, plain
+from ann_bench.check.registry import Skip, Verdict, check
+from ann_bench.check.rules import invalid
+from ann_bench.check.subject import Kind, Subject
+from ann_bench.datasets.dataset import Metric
+from ann_bench.results.model import Status
+
+ROWS = 40
+
+#: Dimensions that are tried before the track's own: the fewer, the easier a failing case is to read.
+DENSE_DIMS, SPARSE_DIMS = (16, 64), (40,)
+
+METRICS: tuple[Metric, ...] = ("euclidean", "ip", "angular")
+DTYPES = ("float32", "uint8", "int8", "float16")
+
+
+@check("config")
+def config(subject: Subject) -> Verdict:
+    """No more query configs for any data set than the track allows."""
+
+    allowed, track = subject.track.query_configs, subject.track.name
+    for name, given in subject.entry.config.query.items():
+        if len(given) > allowed:
+            return Finding(f"{len(given)} query configs for {name!r}; the track {track} allows {allowed}")
+    return ""
+
+
+def _ordinary(subject: Subject, kind: Kind) -> Case:
+    base = rows(subject, kind, ROWS, 0)
+    return plain(subject, kind, (base, asked_by(subject, kind, base, 0)), Asking(subject.configs))
+
+
+def refusal(trace: Trace) -> str:
+    """What the entry said when it would not take these vectors: an exception of its own before the first search."""
+    failure = trace.failure
+    if failure is None or failure.over or trace.built or failure.status is not Status.CRASHED:
+        return ""
+    return failure.detail
+
+
+@check("ordinary")
+def ordinary(subject: Subject) -> Verdict:
+    """40 ordinary rows of the track's own kind, 6 queries, every query config: valid answers."""
+
+    own = subject.kind
+    dims = [dim for dim in (SPARSE_DIMS if subject.features.sparse else DENSE_DIMS) if dim < own.dim] + [own.dim]
+    for dim in dims:
+        kind = Kind(own.metric, own.dtype, dim)
+        case = _ordinary(subject, kind)
+        trace = subject.bench.run(case)
+        if refusal(trace) and dim != own.dim:
+            continue
+        if text := invalid(case, trace):
+            return confirmed(subject.bench, Finding(text, case, threads=subject.bench.place.limits.cpus), invalid)
+        subject.kinds[:] = [kind]
+        fewer = ", ".join(map(str, dims[: dims.index(dim)]))
+        return f"{kind}, {dim} dimensions" + (f" (it refuses {fewer})" if fewer else "")
+    raise AssertionError("the last of the dimensions is never passed over")
+
+
+def _others(subject: Subject, others: list[Kind]) -> Verdict:
+    """Which of these kinds the entry takes; one that it takes must be answered validly."""
+    taken, refused = [], []
+    for kind in others:
+        case = _ordinary(subject, kind)
+        trace = subject.bench.run(case)
+        if said := refusal(trace):
+            refused.append(f"{kind} ({said.partition(': ')[2][:60]})")
+        elif text := invalid(case, trace):
+            finding = Finding(f"{kind}: {text}", case, threads=subject.bench.place.limits.cpus)
+            return confirmed(subject.bench, finding, invalid)
+        else:
+            taken.append(kind)
+    subject.kinds += taken
+    shown = [", ".join(map(str, taken)), f"refuses {', '.join(refused)}" if refused else ""]
+    text = "; ".join(one for one in shown if one)
+    return text if taken else Skip(text)
+
+
+@check("metrics")
+def metrics(subject: Subject) -> Verdict:
+    """Each metric is either refused with an exception before the first search, or answered validly."""
+
+    own = subject.kind
+    if subject.features.sparse:
+        return Skip("sparse data sets are searched by inner product only")
+    return _others(subject, [Kind(metric, own.dtype, own.dim) for metric in METRICS if metric != own.metric])
+
+
+@check("dtypes")
+def dtypes(subject: Subject) -> Verdict:
+    """float32, uint8, int8 and float16 are either refused with an exception, or answered validly."""
+
+    own = subject.kind
+    if subject.features.sparse:
+        return Skip("sparse data sets are float32 only")
+    return _others(subject, [Kind(own.metric, dtype, own.dim) for dtype in DTYPES if dtype != own.dtype])
