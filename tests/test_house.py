@@ -14,6 +14,7 @@ PACKAGE = ROOT / "ann_bench"
 #: Each room, and the rooms that it may import. Files at the top of the package are open to all.
 ROOMS = {
     "cli": {
+        "check",
         "report",
         "judge",
         "tracks",
@@ -25,6 +26,7 @@ ROOMS = {
         "engine",
         "environments",
     },
+    "check": {"judge", "tracks", "sandbox", "truth", "results", "datasets", "entries"},
     "report": {"results", "tracks", "truth"},
     "judge": {"tracks", "sandbox", "truth", "results", "datasets", "entries"},
     "tracks": {"datasets"},

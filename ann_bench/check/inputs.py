@@ -32,8 +32,8 @@ class Inputs:
         )
 
     def written(self) -> bool:
-        """Whether somebody has changed a file."""
-        return any(path.read_bytes() != content for path, content in self._files.items())
+        """Whether somebody has changed a file; where a worker has ended, its files are gone."""
+        return any(path.exists() and path.read_bytes() != content for path, content in self._files.items())
 
     def remove(self) -> None:
         """Remove the files."""

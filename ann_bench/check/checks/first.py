@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ann_bench.check.bench import Trace
 from ann_bench.check.case import Case, Finding
 from ann_bench.check.checks.answers import asked_by, rows
@@ -75,8 +77,9 @@ def _others(subject: Subject, others: list[Kind]) -> Verdict:
         if said := refusal(trace):
             refused.append(f"{kind} ({said.partition(': ')[2][:60]})")
         elif text := invalid(case, trace):
-            finding = Finding(f"{kind}: {text}", case, threads=subject.bench.place.limits.cpus)
-            return confirmed(subject.bench, finding, invalid)
+            finding = Finding(text, case, threads=subject.bench.place.limits.cpus)
+            found = confirmed(subject.bench, finding, invalid)
+            return replace(found, text=f"{kind}: {found.text}")
         else:
             taken.append(kind)
     subject.kinds += taken

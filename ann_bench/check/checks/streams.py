@@ -82,7 +82,7 @@ def _changed(subject: Subject, kind: Kind, seed: int, count: int, steps: tuple[S
     """Rows that lie far apart change so; then the rows that are in the index `now` are asked by themselves."""
     base = apart(kind, 2 * count, seed, sparse=subject.features.sparse)
     queries = picked(base, now)
-    asking = Asking(subject.configs)
+    asking = Asking(subject.configs, k=1)
     data = data_of(subject, kind, base, queries, asking)
     return Case(data, (*beginning(subject, count), *steps, *searching(subject, queries.shape[0], asking)))
 
