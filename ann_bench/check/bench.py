@@ -105,7 +105,7 @@ class Bench:
         self._driver = None
 
     def _with(self, case: Case, needs: Mapping[str, str], *, saved: Path | None = None, fresh: bool = False) -> Trace:
-        if fresh or self.place.entry.config.class_ is None:  # a program need not be able to make two objects
+        if fresh:
             self.close()
         trace = Trace()
         inputs = None
