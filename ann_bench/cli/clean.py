@@ -34,13 +34,13 @@ def command(dry_run: bool, as_json: bool) -> int:
     Nothing else is touched: no results, no data sets, no image that was pulled, nothing of a run that goes on.
     """
     from ann_bench.environments.place import folders as environments
-    from ann_bench.environments.place import in_use, pip_cache
+    from ann_bench.environments.place import in_use, wheel_store
     from ann_bench.sandbox.folders import abandoned
 
     console = messages()
     busy = {f"environment {folder}": why for folder in environments() if (why := in_use(folder))}
     unused = [folder for folder in environments() if f"environment {folder}" not in busy]
-    downloads = [pip_cache()] if pip_cache().is_dir() and not busy else []
+    downloads = [wheel_store()] if wheel_store().is_dir() and not busy else []
     folders, kept = _remove_folders([*abandoned(), *downloads], dry_run)
     removed, left_there = _remove_folders(unused, dry_run)
     cleaned, no_engine = _clean_engine(dry_run)

@@ -23,7 +23,6 @@ from ann_bench.engine.probe import Contents, ProbeFailed, probe
 from ann_bench.engine.recipe import Recipe, finish_dockerfile, own_dockerfile, plain_id
 from ann_bench.entries.entry import Entry, files
 from ann_bench.entries.pins import applying, without_marker
-from ann_bench.environments.downloads import Downloads
 from ann_bench.errors import EngineError
 from ann_bench.progress import Progress
 
@@ -48,7 +47,7 @@ class Workshop:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _installing: dict[str, threading.Lock] = field(default_factory=dict)
     _fresh: set[str] = field(default_factory=set)
-    _downloads: Downloads = field(default_factory=Downloads)
+    _bringing: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def common_hash(self) -> str:
@@ -135,7 +134,8 @@ class Workshop:
                     log.write(f"pip install {shlex.join(needs)}: done before\n")
                     return str(max(found, key=lambda one: int(one["Created"]))["Id"])
             report(0, 1)
-            shelf = Shelf(self.builds, self.space, self.arguments, self.network, self._downloads)
+            store = plain_id(self.base.id)[:12]
+            shelf = Shelf(self.builds, self.space, self.arguments, self.network, store, self._bringing)
             image_id = shelf.install(self._common_id, needs, {self.space.kind: "stage", label: key}, log)
             self._fresh.add(key)
             return image_id

@@ -1,7 +1,7 @@
 """Virtual environments for entries whose requirements this Python does not meet, and what pip knows of newer versions.
 
     <cache>/.environments/<key>-<pid>-<random>/    one environment; `ann-bench.json` in it says that it is whole
-    <cache>/.pip/                                  what pip has downloaded and built, for all of them
+    <cache>/.wheels/                               what pip has downloaded and compiled, for all of them
 
 The key is a hash of all that the content depends on: entries with the same needs share an environment.
 """

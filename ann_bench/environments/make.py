@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shlex
 import shutil
 import sys
+import tempfile
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +23,6 @@ from packaging.version import Version
 from ann_bench.entries.entry import Entry, installed_here, missing
 from ann_bench.entries.pins import applying
 from ann_bench.environments.children import Children
-from ann_bench.environments.downloads import Downloads
 from ann_bench.environments.place import (
     RECORD,
     VirtualEnvironment,
@@ -31,10 +33,11 @@ from ann_bench.environments.place import (
     key_of,
     needs_of,
     new_folder,
-    pip_cache,
     python_in,
     record,
+    wheel_store,
 )
+from ann_bench.environments.wheels import commands, keep
 from ann_bench.errors import AnnBenchError, StorageError
 from ann_bench.progress import Progress, silent
 
@@ -42,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 #: Settings of this process that would send packages elsewhere than into the environment.
 _NOT_FOR_PIP = ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_DRY_RUN")
-_STEPS = 3
+_STEPS = 4
 #: The first pip with `--python`.
 _INTO_ANOTHER = Version("22.3")
 _LOOK = """
@@ -100,7 +103,8 @@ class _Workshop:
     logs: Path
     progress: Progress
     children: Children = field(default_factory=Children)
-    downloads: Downloads = field(default_factory=Downloads)
+    #: One pip at a time downloads and compiles, so that no two do the same.
+    bringing: threading.Lock = field(default_factory=threading.Lock)
 
 
 def _make_all(groups: list[list[Entry]], workshop: _Workshop, jobs: int) -> list[Outcome]:
@@ -170,12 +174,14 @@ class _Maker:
         return f"{self.entry.track}/{self.entry.name}"
 
     def _install(self, folder: Path) -> None:
-        options = ["--no-input", "--no-user", "--progress-bar", "off", "--cache-dir", str(pip_cache())]
         python = str(python_in(folder))
         pip = [sys.executable, "-m", "pip", "--python", python] if _pip_works_elsewhere() else [python, "-m", "pip"]
-        words = [*pip, "install", *options, *needs_of(self.entry)]
-        with self.workshop.downloads.turn() as said:
-            self._step("pip install", words, said)
+        with tempfile.TemporaryDirectory(prefix="wheels-", dir=folder) as place:
+            bring, put = commands(pip, str(wheel_store()), place, needs_of(self.entry))
+            with self.workshop.bringing:
+                self._step("pip wheel", bring)
+                keep(wheel_store(), Path(place))
+            self._step("pip install", put)
 
     def _check(self, packages: Mapping[str, str]) -> None:
         """Hold `requires` and `pins` against what is there."""
@@ -185,22 +191,20 @@ class _Maker:
             if version is None or not need.specifier.contains(version, prereleases=True):
                 raise InstallFailed(f"{need} is not met by what pip has installed ({version or 'nothing'})")
 
-    def _step(self, step: str, words: Sequence[str], read: Callable[[str], None] | None = None) -> None:
+    def _step(self, step: str, words: Sequence[str]) -> None:
         self.workshop.progress(self._name, self._steps, _STEPS)
-        if self._run(words, read):
+        if self._run(words):
             raise InstallFailed(f"`{step}`: {self._reason()}")
         self._steps += 1
 
-    def _run(self, words: Sequence[str], read: Callable[[str], None] | None = None) -> int:
+    def _run(self, words: Sequence[str]) -> int:
         self._lines.clear()
-        self.log.write(f"$ {' '.join(words)}\n")
+        self.log.write(f"$ {shlex.join(words)}\n")
 
         def take(line: str) -> None:
             self.log.write(f"{line}\n")
             self.log.flush()
             self._lines.append(line)
-            if read is not None:
-                read(line)
 
         return self.workshop.children.run(words, _environment(), take)
 

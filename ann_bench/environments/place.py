@@ -62,9 +62,9 @@ def environments_root() -> Path:
     return cache_root() / ".environments"
 
 
-def pip_cache() -> Path:
-    """What pip keeps for all environments: downloads, and wheels that it has built."""
-    return cache_root() / ".pip"
+def wheel_store() -> Path:
+    """The wheels of all environments, downloaded or compiled once."""
+    return cache_root() / ".wheels"
 
 
 def needs_of(entry: Entry) -> list[str]:

@@ -18,6 +18,7 @@ from ann_bench.engine.images import Images
 from ann_bench.engine.probe import ProbeFailed, probe
 from ann_bench.errors import EngineError
 from tests.engine.conftest import Corner, entry
+from tests.environments.index import served, stand_ins, wheel
 
 pytestmark = pytest.mark.docker
 
@@ -99,7 +100,7 @@ def test_a_requirement_that_is_nowhere(corner: Corner, tmp_path: Path) -> None:
     log = corner.logs / "filtered-bad.log"
     assert len(line.splitlines()) == 1
     assert "ann-bench-no-such-package-anywhere" in line
-    assert "pip install" in line
+    assert "pip wheel" in line
     assert line.endswith(f"log: {log}")
     assert "No matching distribution" in log.read_text()
     assert corner.images.find(bad) is None
@@ -286,6 +287,61 @@ def test_ended_half_way(corner: Corner, tmp_path: Path, number: int, code: int) 
     assert process.returncode == code
     assert "Traceback" not in said
     assert corner.listed() == before
+
+
+def test_ended_while_pip_downloads(corner: Corner, tmp_path: Path) -> None:
+    """The container in which pip waits for an index that does not answer is gone at once."""
+    corner.build(entry(tmp_path / "warm-up"))
+    before = corner.listed()
+    one = entry(tmp_path / "waiting", requires=["tiny-lib"])
+    program = (
+        "import sys; from ann_bench.cli import script; import ann_bench.engine.images as i\n"
+        "from ann_bench.engine.labels import Namespace\n"
+        f"i.Images.__init__.__defaults__ = (Namespace({corner.space.name!r}),)\n"
+        f"sys.argv = ['ann-bench', 'install', '--logs', {str(corner.logs)!r}, '--entry', {str(one.folder)!r}]\n"
+        "script()\n"
+    )
+    with served(tmp_path) as (index, address):
+        index.hangs = True
+        settings = {**os.environ, "PIP_INDEX_URL": address}
+        process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, env=settings)
+        try:
+            assert index.asked.wait(60), "pip never asked"
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=20)
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert corner.listed() == before
+
+
+def test_one_download_for_each_file(corner: Corner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entries of different needs that share a library, two at a time and later; the store is not in the image."""
+    corner.build(entry(tmp_path / "warm-up"))
+    folder = stand_ins(tmp_path / "wheels")
+    for name in ("tiny-lib", "other-lib"):
+        wheel(folder, name, "1.0")
+    needs = {"tiny-one": ["tiny-lib"], "tiny-both": ["tiny-lib", "other-lib"]}
+    entries = [entry(tmp_path / name, requires=requires) for name, requires in needs.items()]
+    late = entry(tmp_path / "tiny-pin", requires=["tiny-lib"], pins=["tiny-lib==1.0"])
+    with served(folder) as (index, address):
+        monkeypatch.setenv("PIP_INDEX_URL", address)
+        assert corner.build(*entries, jobs=2) == {}
+        assert corner.build(late) == {}
+    assert index.fetched["tiny_lib-1.0-py3-none-any.whl"] == 1
+    assert set(index.fetched.values()) == {1}
+    image = corner.images.find(late)
+    assert image is not None
+    assert (image.version("tiny-lib"), image.version("numpy") != "99.0") == ("1.0", True)
+    assert corner.run(image.tag, "find", "/var/cache/ann-bench-wheels", "/var/tmp").split() == [
+        "/var/cache/ann-bench-wheels",
+        "/var/tmp",
+    ]
+    environment = json.dumps(corner.client.api.inspect_image(image.id)) + json.dumps(
+        corner.client.api.history(image.id)
+    )
+    assert address not in environment
 
 
 def test_the_command(

@@ -40,6 +40,4 @@ def index(wheels: Path, only_here: pytest.MonkeyPatch) -> Iterator[Index]:
         for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS"):
             only_here.delenv(name)
         only_here.setenv("PIP_INDEX_URL", address)
-        # pip keeps nothing that came without encryption from a host that it was not told to trust.
-        only_here.setenv("PIP_TRUSTED_HOST", "127.0.0.1")
         yield found

@@ -81,16 +81,17 @@ def served(folder: Path) -> Iterator[tuple[Index, str]]:
             kind, _, name = self.path.strip("/").partition("/")
             if kind == "files":
                 index.fetched[name] += 1
-                self._answer((index.folder / name).read_bytes(), "application/octet-stream", "max-age=3600")
+                self._answer((index.folder / name).read_bytes(), "application/octet-stream")
             elif (page := index.page(name)) is not None:
-                self._answer(page.encode(), "text/html", "max-age=0")
+                self._answer(page.encode(), "text/html")
             else:
                 self.send_error(404)
 
-        def _answer(self, body: bytes, kind: str, cache: str) -> None:
+        def _answer(self, body: bytes, kind: str) -> None:
+            """Without a word on how long it holds, as many mirrors do: pip's own cache keeps none of it."""
             self.send_response(200)
-            for key, value in (("Content-Type", kind), ("Content-Length", str(len(body))), ("Cache-Control", cache)):
-                self.send_header(key, value)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
 
