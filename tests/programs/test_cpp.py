@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
+from ann_bench.cli import main
 from ann_bench.datasets.formats import write_spmat, write_xbin
 from ann_bench.results.figures import figures
 from ann_bench.results.model import Status
@@ -79,6 +80,12 @@ def test_data_made_to_trip_it(tmp_path: Path, dtype: str, metric: str, compiled:
     assert place.run(compiled, "--runs", "1") == 0, place.bundle().outcome
     row = figures(place.bundle())
     assert (row.recall, row.recall_strict) == (1.0, pytest.approx(1.0, abs=0.05))
+
+
+@pytest.mark.parametrize("track", ["dense", "filtered", "ood"])
+def test_it_passes_the_conformance_kit(compiled: Path, track: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["check", str(compiled), "--track", track, "--no-recall", "--examples", "5"]
+    assert main(words) == 0, capsys.readouterr().out
 
 
 class Talk:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ann_bench.cli import main
 from ann_bench.datasets.formats.names import VECTOR_TYPES
 from ann_bench.judge import driver
 from ann_bench.sandbox import docker_session, process
@@ -124,6 +125,20 @@ def test_recorded_sessions_are_like_the_page(tmp_path: Path, asked: str, recorde
     assert numbers == list(range(1, len(numbers) + 1))
 
 
+@pytest.mark.parametrize("track", ["filtered", "filtered-streaming"])
+def test_a_check_is_like_the_page_and_the_client_passes_it(
+    track: str, recorded: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The conformance kit saves and loads too, and has one program make many indexes."""
+    words = ["check", str(CLIENT), "--track", track, "--no-recall", "--examples", "3"]
+    assert main(words) == 0, capsys.readouterr().out
+    compare(recorded)
+    spoken = {message["type"] for side, message in recorded if side == "judge"}
+    begun = {"setup", "insert", "delete", "replace"} if track.endswith("streaming") else {"build"}
+    assert spoken == {"create", "set", "search", "go", "save", "load", "quit", *begun} | spoken & {"stats"}
+    assert sum(message["type"] == "create" for _, message in recorded) > sum(m["type"] == "hello" for _, m in recorded)
+
+
 def test_the_worker_of_python_speaks_like_the_page(tmp_path: Path, recorded: list[Any]) -> None:
     place = Bench(tmp_path, data_for(tmp_path / "data", "range"), "dense")
     assert place.run(range_entry(tmp_path / "mine", "def stats(self):\n    return {'a': 1}\n")) == 0
@@ -147,7 +162,7 @@ def test_the_numbers_of_the_page() -> None:
     assert "the least int64, -2^63" in PAGE
     assert process.START_SECONDS == docker_session.START_SECONDS == driver.START_SECONDS == 120
     assert driver.SHORT_SECONDS == 60
-    rows = dict(re.findall(r"^\| `([a-z-]+)` \| `([a-z-]+)`", PAGE, re.MULTILINE))
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| `([a-z-]+)`", PAGE.partition("### Errors")[2], re.MULTILINE))
     assert rows == {kind: status.value for kind, status in driver._ERRORS.items()}
     assert all(f"`{name}`" in PAGE for name in VECTOR_TYPES)
 
