@@ -27,7 +27,8 @@ class Entry:
 
     `name` is the folder's name; `source` tells whether it was found under `algorithms/` or named by its path. With a
     `dialect` the folder is laid out for another benchmark: `config` was made of what the file `written` says there,
-    `metric` is the only one that it is for (empty: any), and a Dockerfile in it is for that benchmark's images.
+    `metric` is the only one that it is for (empty: any), `section` the part of that file that was asked for (empty:
+    all), and a Dockerfile in it is for that benchmark's images.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Entry:
     dialect: str = ""
     written: str = CONFIG
     metric: str = ""
+    section: str = ""
 
     @property
     def config_file(self) -> Path:
@@ -47,7 +49,10 @@ class Entry:
     @property
     def place(self) -> str:
         """What `--entry` takes for it."""
-        return f"{self.dialect}:{self.folder}" if self.dialect else str(self.folder)
+        if not self.dialect:
+            return str(self.folder)
+        section = f"@{self.section}" if self.section else ""
+        return f"{self.dialect}:{self.folder}{section}#{self.name.removeprefix(f'{self.dialect}-')}"
 
 
 def plan_configs(entry: Entry, dataset: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:

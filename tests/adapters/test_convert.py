@@ -127,18 +127,21 @@ def test_more_searches_than_the_track_allows_are_a_result_with_a_name(tmp_path):
 def test_what_its_files_need(tmp_path, caplog):
     wrapper = annbenchmarks(tmp_path)
     source = (wrapper / "module.py").read_text("utf-8")
-    imports = "import hnswlib, numpy, faiss\nimport own_native_thing as n\nfrom sklearn import cluster\nimport scann\n"
+    imports = (
+        "import hnswlib, numpy, faiss, diskannpy, scann\nimport own_native_thing as n\nfrom sklearn import cluster\n"
+    )
     (wrapper / "module.py").write_text(imports + source, encoding="utf-8")
-    (wrapper / "requirements.txt").write_text(
-        "scann==1.3.2  # that one\n-r more.txt\nmissing-package\n", encoding="utf-8"
-    )
-    dockerfile = (
-        "FROM ann-benchmarks\nRUN apt update && \\\n  pip3 install -U pybind11 'numpy<2' \\\n  hnswlib>=0.7 ./x.whl\n"
-    )
-    (wrapper / "Dockerfile").write_text(dockerfile, encoding="utf-8")
+    lines = "scann==1.3.2  # that one\n-r more.txt\nmissing-package\n"
+    (wrapper / "requirements.txt").write_text(lines, encoding="utf-8")
+    steps = "RUN apt update && \\\n  pip3 install -U pybind11 'numpy<2' \\\n  hnswlib>=0.7 ./x.whl\n"
+    steps += "RUN pip install dist/diskannpy-0.5.0rc3.post1-cp310-cp310-linux_x86_64.whl\n"
+    steps += "RUN pip install own_native_thing-1.0-py3-none-any.whl\n"
+    (wrapper / "Dockerfile").write_text("FROM ann-benchmarks\n" + steps, encoding="utf-8")
     with caplog.at_level("WARNING"):
         (entry,) = entries_at(f"annbenchmarks:{wrapper}", "dense")
-    assert entry.config.requires == ["faiss-cpu", "hnswlib>=0.7", "numpy<2", "scann==1.3.2", "scikit-learn"]
+    assert entry.config.requires == [
+        *("diskannpy==0.5.0rc3.post1", "faiss-cpu", "hnswlib>=0.7", "numpy<2", "scann==1.3.2", "scikit-learn")
+    ]
     assert "imports own_native_thing, and neither its Dockerfile nor" in caplog.text
 
 
@@ -147,3 +150,10 @@ def test_where_there_is_no_wrapper(tmp_path):
         entries_at(f"bigann:{tmp_path}")
     with pytest.raises(UsageError, match="the wrapper is for filtered, dense, not for the track 'sparse'"):
         entries_at(f"bigann:{bigann(tmp_path)}", "sparse")
+
+
+def test_the_place_of_an_entry_names_it_alone(tmp_path):
+    wrapper = bigann(tmp_path, bigann_config(**{"run-groups": {"g": {"args": '[{"a": 1}, {"a": 2}]'}}}))
+    for word in (f"bigann:{wrapper}", f"bigann:{wrapper}@any"):
+        for entry in entries_at(word, "filtered"):
+            assert entries_at(entry.place, "filtered") == [entry]

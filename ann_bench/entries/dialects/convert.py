@@ -197,7 +197,7 @@ def _entries(wanted: Foreign, variant: _Variant, need: Needs, track: str | None)
     metric = "" if first.metric == ANY else first.metric
     name = f"{dialect.name}-{variant.name}"  # an entry of that name may be here already, of another hand
     return [
-        Entry(name, one, wanted.folder, config, "path", dialect.name, wanted.config.name, metric)
+        Entry(name, one, wanted.folder, config, "path", dialect.name, wanted.config.name, metric, wanted.section or "")
         for one in ([track] if track else tracks)
     ]
 

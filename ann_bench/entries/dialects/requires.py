@@ -34,14 +34,16 @@ _IMPORTS = {
 }
 
 #: Packages that wrappers import and no line names: of the images that all of them start from over there, and libraries
-#: that those build from source or take from elsewhere, which PyPI has too.
+#: that those build from source or take from elsewhere, which PyPI has too. Of diskannpy pip would choose a release from
+#: before the interface that wrappers call, for the sake of a newer numpy.
 _KNOWN = (
     *("h5py", "matplotlib", "pandas", "psutil", "pyyaml", "requests", "scikit-learn", "tqdm"),
-    *("annoy", "diskannpy", "elasticsearch", "faiss-cpu", "hnswlib", "more-itertools", "ngt", "nmslib", "protobuf"),
-    *("qdrant-client",),
+    *("annoy", "diskannpy>=0.5", "elasticsearch", "faiss-cpu", "hnswlib", "more-itertools", "ngt", "nmslib"),
+    *("protobuf", "qdrant-client"),
 )
 
 _PIP = re.compile(r"\bpip3?(?:\.\d+)?\s+install\s+(?P<rest>.*)")
+_WHEEL = re.compile(r"(?:.*/)?(?P<name>[A-Za-z0-9_.]+)-(?P<version>\d[^-]*)-[^/]*\.whl")
 _WITH_VALUE = {"-r", "--requirement", "-c", "--constraint", "-i", "--index-url", "--extra-index-url", "-f", "-e"}
 
 
@@ -63,7 +65,7 @@ def needs(folder: Path, provided: Iterable[str]) -> Needs:
         said = [need for need in named if _brings(need.name, name)]
         if said:
             found[name] = str(max(said, key=lambda need: len(str(need.specifier))))
-        elif known := [package for package in _KNOWN if _brings(package, name)]:
+        elif known := [need for need in _KNOWN if _brings(Requirement(need).name, name)]:
             found[name] = known[0]
         elif name not in _ALWAYS:
             unknown.append(name)
@@ -119,14 +121,20 @@ def _lines(path: Path) -> list[str]:
 
 
 def _words(rest: str) -> Iterator[str]:
-    """What pip is to install: no options, no files."""
+    """What pip is to install: no options, and no files but wheels of packages that PyPI has too, in that version.
+
+    A wheel of any other name was built there, and a package of that name on PyPI may be somebody else's.
+    """
     try:
         words = shlex.split(rest)
     except ValueError:
         return
     skip = False
     for word in words:
-        if not skip and not word.startswith("-") and "/" not in word and not word.endswith(".whl"):
+        wheel = _WHEEL.fullmatch(word)
+        if wheel and any(_brings(Requirement(need).name, wheel["name"]) for need in _KNOWN):
+            yield f"{wheel['name']}=={wheel['version']}"
+        elif not skip and not word.startswith("-") and "/" not in word and not word.endswith(".whl"):
             yield word
         skip = word in _WITH_VALUE
 
