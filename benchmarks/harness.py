@@ -67,8 +67,8 @@ def main(arguments: list[str]) -> int:
     )
     print("null entry, round trip of a batch")
     for count, seconds in trips.items():
-        print(f"  {count:>9,} queries: {_milliseconds(seconds)}" + ("   (goal < 1 ms)" if count < 10_000 else ""))
-    print(f"from the order to start a worker until it is ready to build: {_milliseconds(starts)}   (goal < 3 s)")
+        print(f"  {count:>9,} queries: {milliseconds(seconds)}" + ("   (goal < 1 ms)" if count < 10_000 else ""))
+    print(f"from the order to start a worker until it is ready to build: {milliseconds(starts)}   (goal < 3 s)")
     share = statistics.median(trips[data.queries.count])
     print(
         f"fixed cost of a batch of {data.queries.count:,} as a share of one second: {share * 100:.2f} %   (goal < 2 %)"
@@ -77,7 +77,8 @@ def main(arguments: list[str]) -> int:
     return 0 if middle >= 0.99 and share < 0.02 and quick and statistics.median(starts) < 3 else 1
 
 
-def _milliseconds(seconds: list[float]) -> str:
+def milliseconds(seconds: list[float]) -> str:
+    """Median, least and largest, as text."""
     middle, least, most = statistics.median(seconds), min(seconds), max(seconds)
     return f"median {middle * 1e3:.2f} ms   min {least * 1e3:.2f}   max {most * 1e3:.2f}"
 
@@ -88,7 +89,7 @@ def compare(common: Setting, chosen: argparse.Namespace) -> list[float]:
     build, configs = plan_configs(entry, common.dataset.name)
     with tempfile.TemporaryDirectory() as folder:
         wrapped = _wrapped(entry, Path(folder) / "both")
-        driver = _ready(common, wrapped, {"name": entry.config.class_, "inner": build})
+        driver = ready(common, wrapped, {"name": entry.config.class_, "inner": build})
     still = Still(driver.session)
     driver.session = still
     search = Search(chosen.queries, common.k, filtered=True)
@@ -142,7 +143,7 @@ class Still:
 
 def round_trips(common: Setting, rounds: int, count: int) -> list[float]:
     """Seconds that a batch of the null entry takes, as the judge sees it."""
-    driver = _ready(common, entry_at(ENTRIES / "null", "filtered"), {})
+    driver = ready(common, entry_at(ENTRIES / "null", "filtered"), {})
     search = Search(count, common.k, filtered=True)
     asked = published(common.dataset, search)
     order = np.arange(count)
@@ -173,7 +174,7 @@ def _wrapped(entry: Entry, folder: Path) -> Entry:
     return entry_at(folder, "filtered")
 
 
-def _ready(common: Setting, entry: Entry, build: dict[str, Any]) -> Driver:
+def ready(common: Setting, entry: Entry, build: dict[str, Any]) -> Driver:
     """A driver of an entry, its index built."""
     driver = _started(common, entry, build)
     driver.change(common.workload.operations[0])
