@@ -27,6 +27,9 @@ from ann_bench.workload import Limits
 
 PASSED, FAILED, NOT_APPLICABLE, NOT_RUN = "passed", "failed", "not applicable", "not run"
 
+#: Why a check that needs a feature says nothing on a track without it.
+LACKS = {"filtered": "the track has no tags", "stream": "the track's index does not change between searches"}
+
 #: What an entry may use while it is checked.
 LIMITS = Limits(cpus=2, memory_bytes=2 * 2**30, build_seconds=60.0, operation_seconds=30.0)
 
@@ -156,7 +159,7 @@ def _result(check: Check, subject: Subject, report: Report) -> Result:
 
 def _verdict(check: Check, subject: Subject, report: Report) -> tuple[str, str, Finding | None]:
     if check.needs and not getattr(subject.features, check.needs):
-        return NOT_APPLICABLE, f"only where a track has: {check.needs}", None
+        return NOT_APPLICABLE, LACKS[check.needs], None
     if any(result.check == ordinary.name and result.outcome != PASSED for result in report.results):
         return NOT_RUN, f"needs `{ordinary.name}`", None
     try:

@@ -21,6 +21,7 @@ ROWS = 300
 #: Rows and queries of the case that is to take a while, and how long it must take for its CPU time to tell anything:
 #: two threads instead of one are beyond the judge's slack then.
 MANY, LEAST_SECONDS = 3000, 0.4
+MOST_QUERIES = 200_000
 
 #: Batches of queries whose memory is watched; those before the first mark may fill caches.
 BATCHES, SETTLED, TAIL = 40, 15, 5
@@ -105,7 +106,7 @@ def threads(subject: Subject) -> Verdict:
     if len(place.cpus) == place.limits.cpus:
         return Skip("this machine has one CPU to give")
     queries = 500
-    for _ in range(2):
+    for _ in range(4):
         case = _many(subject, queries)
         trace = subject.single.run(case)
         if trace.failure is not None and trace.failure.status is Status.RULE_BROKEN:
@@ -114,7 +115,8 @@ def threads(subject: Subject) -> Verdict:
             return Finding(text, case)
         if max(window.seconds for window in trace.windows) >= LEAST_SECONDS:
             return ""
-        queries = min(50_000, int(queries * 2 * LEAST_SECONDS / max(trace.windows[-1].seconds, 1e-4)))
+        wanted = int(queries * 2 * LEAST_SECONDS / max(trace.windows[-1].seconds, 1e-4))
+        queries = min(MOST_QUERIES, max(2 * queries, wanted))
     return Skip("no call takes long enough to tell")
 
 

@@ -83,9 +83,17 @@ def _others(subject: Subject, others: list[Kind]) -> Verdict:
         else:
             taken.append(kind)
     subject.kinds += taken
-    shown = [", ".join(map(str, taken)), f"refuses {', '.join(refused)}" if refused else ""]
+    shown = [_listed(taken), f"refuses {', '.join(refused)}" if refused else ""]
     text = "; ".join(one for one in shown if one)
     return text if taken else Skip(text)
+
+
+def _listed(kinds: list[Kind]) -> str:
+    """The kinds in words, by element type."""
+    by_dtype: dict[str, list[str]] = {}
+    for kind in kinds:
+        by_dtype.setdefault(kind.dtype, []).append(kind.metric)
+    return ", ".join(f"{dtype} ({', '.join(metrics)})" for dtype, metrics in by_dtype.items())
 
 
 @check("metrics")
@@ -100,9 +108,10 @@ def metrics(subject: Subject) -> Verdict:
 
 @check("dtypes")
 def dtypes(subject: Subject) -> Verdict:
-    """float32, uint8, int8 and float16 are either refused with an exception, or answered validly."""
+    """float32, uint8, int8 and float16, by each metric, are either refused with an exception, or answered validly."""
 
     own = subject.kind
     if subject.features.sparse:
         return Skip("sparse data sets are float32 only")
-    return _others(subject, [Kind(own.metric, dtype, own.dim) for dtype in DTYPES if dtype != own.dtype])
+    known = [kind.metric for kind in subject.kinds]
+    return _others(subject, [Kind(m, dtype, own.dim) for dtype in DTYPES if dtype != own.dtype for m in known])

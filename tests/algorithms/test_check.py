@@ -1,0 +1,54 @@
+"""Every entry keeps the contract on every track that it serves, or its README says why not."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ann_bench.check.kit import Options, examine
+from ann_bench.entries.entry import Entry
+from ann_bench.sandbox import find_sandbox
+from ann_bench.tracks import find_track, list_tracks
+from tests.algorithms.support import entries
+
+EVERY = [
+    pytest.param(entry, id=f"{track.name}-{name}")
+    for track in list_tracks()
+    for name, entry in entries(track.name).items()
+]
+
+#: Cases for each rule; `ann-bench check` tries more.
+EXAMPLES = 8
+
+_EXCUSE = re.compile(r"^Not passed: ([a-z-]+): (\S.*)$", re.MULTILINE)
+
+
+def excused(entry: Entry) -> set[str]:
+    """The checks that the README says are not passed."""
+    readme = entry.folder / "README.md"
+    return {check for check, _ in _EXCUSE.findall(readme.read_text(encoding="utf-8") if readme.is_file() else "")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", EVERY)
+def test_an_entry_keeps_the_contract(entry: Entry) -> None:
+    sandbox = find_sandbox("process")
+    if lacking := sandbox.environment(entry).missing:
+        pytest.skip(f"{entry.name}: {lacking}")
+    report = examine(entry, find_track(entry.track), sandbox, Options(EXAMPLES, recall=False))
+    wrong = {
+        result.check: f"{result.detail}\n{result.snippet}"
+        for result in report.results
+        if result.outcome not in ("passed", "not applicable") and result.check not in excused(entry)
+    }
+    assert not wrong, "\n".join(f"{check}: {how}" for check, how in wrong.items())
+
+
+def test_excuses_name_checks() -> None:
+    from ann_bench.check.checks import CHECKS
+
+    known = {check.name for check in CHECKS}
+    for parameter in EVERY:
+        (entry,) = parameter.values
+        assert excused(entry) <= known, f"{entry.name} excuses itself from a check that there is not"
