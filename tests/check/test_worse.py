@@ -89,7 +89,7 @@ def test_a_refusal_is_no_failure_but_a_crash_is(tmp_path) -> None:
     refuses = FIT + "if self.dtype == 'float16': raise TypeError('no halves')"
     report = checked(entry_of(tmp_path / "one", "dense", refuses), "dense", "dtypes", "metrics")
     assert failed(report) == {}
-    assert "refuses euclidean float16 (TypeError: no halves" in report.results[-1].detail
+    assert "refuses float16 (euclidean, ip, angular): TypeError: no halves" in report.results[-1].detail
 
 
 def test_an_entry_that_needs_more_dimensions(tmp_path) -> None:

@@ -70,12 +70,15 @@ def ordinary(subject: Subject) -> Verdict:
 
 def _others(subject: Subject, others: list[Kind]) -> Verdict:
     """Which of these kinds the entry takes; one that it takes must be answered validly."""
-    taken, refused = [], []
+    taken: list[Kind] = []
+    refused: list[Kind] = []
+    said = ""
     for kind in others:
         case = _ordinary(subject, kind)
         trace = subject.bench.run(case)
-        if said := refusal(trace):
-            refused.append(f"{kind} ({said.partition(': ')[2][:60]})")
+        if words := refusal(trace):
+            refused.append(kind)
+            said = said or words
         elif text := invalid(case, trace):
             finding = Finding(text, case, threads=subject.bench.place.limits.cpus)
             found = confirmed(subject.bench, finding, invalid)
@@ -83,8 +86,8 @@ def _others(subject: Subject, others: list[Kind]) -> Verdict:
         else:
             taken.append(kind)
     subject.kinds += taken
-    shown = [_listed(taken), f"refuses {', '.join(refused)}" if refused else ""]
-    text = "; ".join(one for one in shown if one)
+    no = f"refuses {_listed(refused)}: {said.partition(': ')[2][:80]}" if refused else ""
+    text = "; ".join(one for one in (_listed(taken), no) if one)
     return text if taken else Skip(text)
 
 
