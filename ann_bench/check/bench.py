@@ -63,12 +63,14 @@ class Place:
 class Bench:
     """Runs cases. A worker serves many, each with an object of its own; one that ended is followed by another.
 
-    `writer` is the first case in which the entry has changed its inputs.
+    `writer` is the first case in which the entry has changed its inputs. While it is `alone`, each case has a worker
+    of its own.
     """
 
     def __init__(self, place: Place) -> None:
         self.place = place
         self.hangs = 0
+        self.alone = False
         self.writer: Case | None = None
         self._driver: Driver | None = None
 
@@ -105,7 +107,7 @@ class Bench:
         self._driver = None
 
     def _with(self, case: Case, needs: Mapping[str, str], *, saved: Path | None = None, fresh: bool = False) -> Trace:
-        if fresh:
+        if fresh or self.alone:
             self.close()
         trace = Trace()
         inputs = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from scipy.sparse import csr_matrix
@@ -86,10 +86,13 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """A case that fails, and in one line how; `script` names what its snippet does beside the calls."""
+    """A case that fails, and in one line how; `script` names what its snippet does beside the calls.
+
+    It is `sure` where nothing had run before in its process: what objects leave behind for later ones hurts no run.
+    """
 
     text: str
     case: Case | None = None
     script: str = "calls"
     threads: int = 1
-    notes: tuple[str, ...] = field(default=())
+    sure: bool = False

@@ -6,6 +6,7 @@ import contextlib
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from hypothesis import HealthCheck, Phase, Verbosity, configuration, given, settings
 from hypothesis import strategies as st
@@ -18,6 +19,9 @@ from ann_bench.datasets.cache import cache_root
 
 #: Seconds for the search, and from the first case that fails for the search for a smaller one.
 SEARCH_SECONDS, SHRINK_SECONDS = 8.0, 8.0
+
+#: Where each case takes a process of its own, the search is cut to this part.
+ALONE = 4
 
 Fault = Callable[[Case, Trace], str]
 
@@ -35,7 +39,7 @@ class _Failing(Exception):
 def smallest(subject: Subject, cases: st.SearchStrategy[Case], fault: Fault) -> Finding | str:
     """The smallest case found that `fault` has a word for; "" where there was none."""
     best: list[Finding] = []
-    until = time.monotonic() + SEARCH_SECONDS
+    until = time.monotonic() + SEARCH_SECONDS / (ALONE if subject.bench.alone else 1)
 
     def attempt(case: Case) -> None:
         nonlocal until
@@ -65,14 +69,11 @@ def smallest(subject: Subject, cases: st.SearchStrategy[Case], fault: Fault) -> 
 
 
 def confirmed(bench: Bench, finding: Finding, fault: Fault) -> Finding:
-    """The finding, as it shows in a process in which nothing has run before."""
+    """The finding, as it shows in a process in which nothing has run before; not sure where it does not show there."""
     if finding.case is None:
         return finding
     text = fault(finding.case, bench.run(finding.case, fresh=True))
-    if text:
-        return Finding(text, finding.case, finding.script, finding.threads)
-    note = "it did not fail again in a fresh process: it depends on chance, or on what an object before it has left"
-    return Finding(finding.text, finding.case, finding.script, finding.threads, (note,))
+    return replace(finding, text=text or finding.text, sure=bool(text))
 
 
 @contextlib.contextmanager

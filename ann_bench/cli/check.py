@@ -28,6 +28,9 @@ Examples:
   ann-bench check ../my-index --only twins --only zeros --snippets /tmp
 """
 
+#: Scripts of more lines are not printed.
+LONGEST = 100
+
 #: Columns of the table where the output is no terminal.
 WIDTH = 130
 
@@ -140,6 +143,8 @@ def _show(report: Report, snippets: Path | None) -> None:
         screen.print(f"\n{result.check}: {_plain(result.rule, '')}", style="bold")
         if result.snippet and snippets is not None:
             screen.print(f"  python {_path(snippets, report, result.check)}", markup=False)
+        elif result.snippet.count("\n") > LONGEST:
+            screen.print("  its script is long; keep it with --snippets DIR", markup=False)
         elif result.snippet:
             click.echo(result.snippet)
     _recall(report)

@@ -79,10 +79,19 @@ def test_an_entry_that_prints_without_end_passes(tmp_path) -> None:
     assert failed(checked(entry_of(tmp_path, "dense", body), "dense", "finds", "twins", examples=3)) == {}
 
 
-def test_a_finding_that_depends_on_what_was_before_says_so(tmp_path) -> None:
+def test_what_objects_leave_behind_for_later_ones_is_no_failure(tmp_path) -> None:
+    """In a run there is one object."""
     body = "made = []\n" + QUERY + "self.made.append(1)\n    return answers + 99 * (len(self.made) > 5)"
-    report = checked(entry_of(tmp_path, "dense", body), "dense", "few-rows")
-    assert "did not fail again in a fresh process" in failed(report)["few-rows"]
+    report = checked(entry_of(tmp_path, "dense", body), "dense", "few-rows", "twins", examples=6)
+    assert failed(report) == {}
+    assert "objects leave something behind" in report.results[1].detail
+    assert report.results[2].detail == "", "from then on, each case has a process of its own"
+
+
+def test_what_fails_in_its_own_process_too_is_a_failure(tmp_path) -> None:
+    body = QUERY + "return answers + 99 * (len(queries) == 6 and np.random.default_rng().random() < 0.5)"
+    report = checked(entry_of(tmp_path, "dense", "tries = 0\n" + body), "dense", "few-rows")
+    assert failed(report)
 
 
 def test_a_refusal_is_no_failure_but_a_crash_is(tmp_path) -> None:

@@ -24,8 +24,9 @@ NEEDS = {"range_query": "search by radius"}
 def _refused(subject: Subject) -> bool:
     """Whether the entry has no range_query()."""
     base = apart(subject.kind, 4, 0, sparse=subject.features.sparse)
-    trace = subject.bench.run(plain(subject, subject.kind, (base, base), Asking(subject.configs[:1])), NEEDS)
-    return trace.failure is not None and "NotImplementedError" in trace.failure.detail
+    asking = Asking(subject.configs[:1], radius=_radius(subject.kind, base))
+    failure = subject.bench.run(plain(subject, subject.kind, (base, base), asking), NEEDS).failure
+    return failure is not None and "NotImplementedError" in failure.detail
 
 
 def _radius(kind: Kind, base: Vectors) -> float:
