@@ -31,6 +31,10 @@ class Server:
         self._port = port
         self._last: deque[str] = deque(maxlen=_LOG_LINES)
         words = [word.replace("{port}", str(port)) for word in command]
+        if not _is_free(port):
+            raise ServerFailed(
+                f"somebody listens at port {port} already; leave `port` out, and write {{port}} in `command`"
+            )
         try:
             self._process = subprocess.Popen(
                 words,
@@ -105,7 +109,8 @@ class Server:
         return ServerFailed(f"the server {what}" + (f"; its log ends: {lines}" if lines else "; its log is empty"))
 
     def end(self) -> None:
-        """End it."""
+        """End it, and all that waits for its end."""
+        atexit.unregister(self.end)
         self._process.kill()
         self._process.wait()
 
@@ -122,6 +127,14 @@ class Server:
             if line.strip():
                 self._last.append(line.strip())
             sys.stderr.write(line)
+
+
+def _is_free(port: int) -> bool:
+    try:
+        create_server((_HERE, port)).close()
+    except OSError:
+        return False
+    return True
 
 
 def free_port() -> int:

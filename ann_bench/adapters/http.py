@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -44,6 +44,8 @@ class HttpIndex(Adapter):
     either case. A base that lies in such a file is linked to, any other is copied into scratch.
     """
 
+    _running: ClassVar[Server | None] = None
+
     def __init__(
         self,
         metric: str,
@@ -63,8 +65,11 @@ class HttpIndex(Adapter):
             raise _unsaid("tags" if told.filtered else "streams")
         self._base = Path.cwd() / f"base.{_SUFFIXES.get(dtype, dtype)}"
         self._dataset = dataset
+        if HttpIndex._running is not None:  # a check makes one index after another, and a port may be a fixed one
+            HttpIndex._running.end()
         words = [word.replace("{threads}", str(threads)) for word in command]
         self._server = Server(words, port or free_port(), told.folder, {"ANN_BENCH_BASE": str(self._base)})
+        HttpIndex._running = self._server
         until = time.monotonic() + start_seconds
         self._server.wait(until)
         body = {"metric": metric, "dimension": dim, **(init or {})}

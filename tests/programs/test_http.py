@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
+from socket import create_server
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 import yaml
 
 from ann_bench.adapters import http
+from ann_bench.adapters._server import free_port
 from ann_bench.arrays import ArrayRef
+from ann_bench.cli import main
 from ann_bench.results.figures import figures
 from ann_bench.results.model import Status
 from tests.judge.ranges import range_bench
@@ -26,8 +29,8 @@ import numpy as np
 
 class Model:
     def init(self, metric, dimension, shift=0):
-        assert (metric, os.path.exists("server.py")) == ("euclidean", True)
-        self.dimension, self.shift, self.asked = dimension, shift, 0
+        assert os.path.exists("server.py")
+        self.metric, self.dimension, self.shift, self.asked = metric, dimension, shift, 0
         return {}
 
     def load_index(self, dataset):
@@ -38,7 +41,8 @@ class Model:
         assert dataset in (path, "bigann-10M"), dataset
         rows, dim = np.fromfile(path, "<u4", 2)
         assert dim == self.dimension
-        self.base = np.fromfile(path, np.uint8, offset=8).reshape(rows, dim).astype(float)
+        kind = {"u8bin": "u1", "i8bin": "i1", "fbin": "<f4", "hbin": "<f2"}[path.rpartition(".")[2]]
+        self.base = np.fromfile(path, kind, offset=8).reshape(rows, dim).astype(float)
         self.linked = os.path.islink(path)
         return {}
 
@@ -48,7 +52,13 @@ class Model:
 
     def distances(self, X):
         self.asked += len(X)
-        return [((self.base - query) ** 2).sum(axis=1) for query in np.array(X)]
+        X = np.array(X, dtype=float)
+        if self.metric == "euclidean":
+            return [((self.base - query) ** 2).sum(axis=1) for query in X]
+        if self.metric == "ip":
+            return [-(self.base @ query) for query in X]
+        lengths = [np.linalg.norm(self.base, axis=1) * np.linalg.norm(query) for query in X]
+        return [1 - (self.base @ query) / np.where(l > 0, l, 1) for query, l in zip(X, lengths)]
 
     def query(self, X, k):
         self.results = [np.argsort(line, kind="stable")[:k].tolist() for line in self.distances(X)]
@@ -59,7 +69,8 @@ class Model:
 
     def range_query(self, X, radius):
         lines = self.distances(X)
-        ids = [np.flatnonzero(line < radius) for line in lines]
+        bound = -radius if self.metric == "ip" else radius
+        ids = [np.flatnonzero(line < bound) for line in lines]
         limits = np.cumsum([0, *map(len, ids)])
         far = np.concatenate([line[i] for line, i in zip(lines, ids)])
         self.results = [limits.tolist(), np.concatenate(ids).tolist(), far.tolist()]
@@ -127,6 +138,25 @@ def test_a_name_for_the_data_and_arguments_as_a_list(tmp_path: Path) -> None:
     place = dense(tmp_path)
     assert place.run(entry, "--runs", "1") == 0
     assert figures(place.bundle()).recall == 1.0
+
+
+def test_the_conformance_kit_makes_one_index_after_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each has a server of its own, and none of them is left."""
+    entry = server(tmp_path / "mine")
+    words = ["check", str(entry), "--track", "dense", "--no-recall", "--examples", "2", "--sandbox", "process"]
+    assert main(words) == 0, capsys.readouterr().out
+
+
+def test_a_port_that_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One index after another has it; where somebody else listens, that is said."""
+    port = free_port()
+    entry = server(tmp_path / "mine", build={"port": port})
+    words = ["check", str(entry), "--track", "dense", "--no-recall", "--examples", "2", "--sandbox", "process"]
+    assert main([*words, "--only", "twins", "--only", "dtypes"]) == 0, capsys.readouterr().out
+    place = dense(tmp_path)
+    with create_server(("127.0.0.1", port)):
+        assert place.run(entry) == 1
+    assert f"somebody listens at port {port} already; leave `port` out" in place.bundle().outcome.detail
 
 
 LISTENS = "import socket, sys, time\nlistener = socket.create_server(('127.0.0.1', int(sys.argv[1])))\n"
