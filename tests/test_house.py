@@ -15,6 +15,7 @@ PACKAGE = ROOT / "ann_bench"
 ROOMS = {
     "cli": {
         "check",
+        "doctor",
         "report",
         "judge",
         "tracks",
@@ -26,6 +27,7 @@ ROOMS = {
         "engine",
         "environments",
     },
+    "doctor": {"judge", "sandbox", "datasets", "entries"},
     "check": {"judge", "tracks", "sandbox", "truth", "results", "datasets", "entries"},
     "report": {"results", "tracks", "truth"},
     "judge": {"tracks", "sandbox", "truth", "results", "datasets", "entries"},

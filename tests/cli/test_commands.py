@@ -19,7 +19,9 @@ from ann_bench.tracks import list_tracks
 from tests.support import Bench, bench, tiny_dataset, write_entry
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ["clean", "data", "export", "install", "plot", "run", "schema", "truth", "verify"]
+COMMANDS = """
+    check clean convert data doctor export install new outdated plot run schema truth verify
+""".split()
 
 
 @pytest.fixture(autouse=True)
