@@ -19,9 +19,10 @@ from ann_bench.tracks import list_tracks
 from tests.support import Bench, bench, tiny_dataset, write_entry
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = """
-    check clean convert data doctor export install new outdated plot run schema truth verify
-""".split()
+COMMANDS = [
+    "check", "clean", "convert", "data", "doctor", "export", "install", "new", "outdated", "plot", "run", "schema",
+    "truth", "verify",
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
