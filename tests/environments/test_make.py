@@ -126,6 +126,21 @@ def test_one_download_for_each_file(index: Index, tmp_path: Path) -> None:
     assert set(index.fetched.values()) == {1}
 
 
+def test_what_the_store_has_needs_no_index(index: Index, only_here: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Not on the day of the first build: later, without a network."""
+    one, fetched = entry(tmp_path / "one"), index.fetched
+    assert install([one], jobs=1, logs=tmp_path / "logs")[0].built
+    before = dict(fetched)
+    only_here.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    only_here.setenv("PIP_RETRIES", "0")
+    (outcome,) = install([one], jobs=1, logs=tmp_path / "logs", force=True)
+    assert (outcome.built, outcome.failure) == (True, None)
+    assert fetched == before
+    other = entry(tmp_path / "other", pins=["tiny-lib==2.0"])
+    (outcome,) = install([other], jobs=1, logs=tmp_path / "logs")
+    assert "No matching distribution found for tiny-lib==2.0" in str(outcome.failure)
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ended_half_way(index: Index, tmp_path: Path, number: int, code: int) -> None:
     """pip waits for an index that does not answer; Ctrl-C ends both, and nothing is left."""
