@@ -14,7 +14,7 @@ from ann_bench.engine.dockerfile import PINS
 from ann_bench.engine.labels import OURS, Namespace
 from ann_bench.engine.probe import USER
 from ann_bench.entries.entry import Entry, entry_hash, files
-from ann_bench.entries.pins import to_install
+from ann_bench.entries.pins import to_install, unpinned
 from ann_bench.errors import EngineError, UsageError
 
 #: Where an entry's files lie in its image.
@@ -85,7 +85,8 @@ def entry_recipe(entry: Entry, common_hash: str, space: Namespace = OURS) -> Rec
     text, needs = own_dockerfile(entry), tuple[str, ...]()
     if text is None:
         asked = to_install(entry.config.requires, entry.config.pins)
-        needs = (*ALWAYS, *asked) if asked else ()
+        # The entry's first: pip gives way with what it was asked for last.
+        needs = (*asked, *unpinned(ALWAYS, entry.config.pins)) if asked else ()
     executable = [name for name, path in files(entry) if is_executable(path)]
     named = [entry.track, entry.name, entry.config.pins, needs]
     parts = [common_hash, entry_hash(entry), json.dumps(executable), json.dumps(named)]

@@ -51,8 +51,13 @@ def to_install(requires: Sequence[str], pins: Sequence[str]) -> list[str]:
 
     A range beside its pin would add nothing but confusion to what pip says where the pin cannot be had.
     """
+    return sorted({*pins, *unpinned(requires, pins)})
+
+
+def unpinned(needs: Sequence[str], pins: Sequence[str]) -> list[str]:
+    """The needs that no pin speaks of."""
     exact = [Requirement(pin) for pin in pins]
-    return sorted({*pins, *(need for need in requires if not any(_covers(pin, Requirement(need)) for pin in exact))})
+    return [need for need in needs if not any(_covers(pin, Requirement(need)) for pin in exact)]
 
 
 def _covers(pin: Requirement, need: Requirement) -> bool:

@@ -24,6 +24,7 @@ from ann_bench.entries.entry import Entry, installed_here, missing
 from ann_bench.entries.pins import applying
 from ann_bench.environments.children import Children
 from ann_bench.environments.place import (
+    ALWAYS,
     RECORD,
     VirtualEnvironment,
     abandoned,
@@ -184,8 +185,8 @@ class _Maker:
             self._step("pip install", put)
 
     def _check(self, packages: Mapping[str, str]) -> None:
-        """Hold `requires` and `pins` against what is there."""
-        needs = applying([*self.entry.config.requires, *self.entry.config.pins])
+        """Hold `requires`, `pins` and what the worker needs against what is there."""
+        needs = applying([*self.entry.config.requires, *self.entry.config.pins, *ALWAYS])
         for need in needs:
             version = packages.get(canonicalize_name(need.name))
             if version is None or not need.specifier.contains(version, prereleases=True):

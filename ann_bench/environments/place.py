@@ -21,7 +21,7 @@ from packaging.utils import canonicalize_name
 
 from ann_bench.datasets.cache import cache_root
 from ann_bench.entries.entry import Entry
-from ann_bench.entries.pins import applying, to_install
+from ann_bench.entries.pins import applying, to_install, unpinned
 from ann_bench.errors import StorageError
 
 #: What the worker needs beside the entry's own requirements, in the oldest versions that it was seen to run on.
@@ -68,9 +68,12 @@ def wheel_store() -> Path:
 
 
 def needs_of(entry: Entry) -> list[str]:
-    """What pip is asked for: what the worker needs, `requires` and `pins`, as far as they are for this Python."""
-    asked = to_install(entry.config.requires, entry.config.pins)
-    return [*ALWAYS, *map(str, applying(asked))]
+    """What pip is asked for: `requires` and `pins`, as far as they are for this Python, and what the worker needs.
+
+    In this order: pip gives way with what it was asked for last, and takes an older numpy before an older library.
+    """
+    config = entry.config
+    return [*map(str, applying(to_install(config.requires, config.pins))), *unpinned(ALWAYS, config.pins)]
 
 
 def key_of(entry: Entry) -> str:

@@ -160,6 +160,20 @@ def test_ended_half_way(index: Index, tmp_path: Path, number: int, code: int) ->
     assert folders() == []
 
 
+def test_a_library_goes_before_numpy(wheels: Path, tmp_path: Path) -> None:
+    """Where the newest of both do not go together, numpy gives way; and never below what the worker needs."""
+    wheel(wheels, "old-lib", "1.0")
+    wheel(wheels, "old-lib", "2.0", requires=("numpy<50",))
+    wheel(wheels, "numpy", "49.0", {"numpy/__init__.py": ""})
+    one = entry(tmp_path / "one", requires=["old-lib"], pins=[])
+    (outcome,) = install([one], jobs=1, logs=tmp_path / "logs")
+    assert outcome.environment is not None
+    assert outcome.environment.versions(["old-lib", "numpy"]) == {"old-lib": "2.0", "numpy": "49.0"}
+    wheel(wheels, "numpy", "1.20", {"numpy/__init__.py": ""})
+    (outcome,) = install([entry(tmp_path / "two", pins=["numpy==1.20"])], jobs=1, logs=tmp_path / "logs")
+    assert "numpy>=1.25 is not met by what pip has installed (1.20)" in str(outcome.failure)
+
+
 def test_what_is_half_made_is_not_taken(wheels: Path, tmp_path: Path) -> None:
     one = entry(tmp_path / "one")
     (made,) = install([one], jobs=1, logs=tmp_path / "logs")
@@ -185,7 +199,8 @@ def test_what_is_half_made_is_not_taken(wheels: Path, tmp_path: Path) -> None:
 
 def test_what_an_environment_depends_on(tmp_path: Path) -> None:
     one = entry(tmp_path / "one")
-    assert needs_of(one) == ["numpy>=1.25", "scipy>=1.11", "tiny-lib==1.0"]
+    assert needs_of(one) == ["tiny-lib==1.0", "numpy>=1.25", "scipy>=1.11"]
+    assert needs_of(entry(tmp_path / "numpy", pins=["numpy==1.26"])) == ["numpy==1.26", "tiny-lib", "scipy>=1.11"]
     others = [
         entry(tmp_path / "pins", pins=["tiny-lib==1.1"]),
         entry(tmp_path / "requires", requires=["tiny-lib", "more"]),
