@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, configuration, given, sett
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException, HypothesisWarning
 
-from ann_bench.check.bench import Bench, Trace
+from ann_bench.check.bench import Bench, TooManyHangs, Trace
 from ann_bench.check.case import Case, Finding
 from ann_bench.check.subject import Subject
 from ann_bench.datasets.cache import cache_root
@@ -32,6 +32,10 @@ class _Enough(BaseException):
     """The time is up; no exception that Hypothesis would take for a failure."""
 
 
+class _Hanging(BaseException):
+    """The entry hangs too often to go on."""
+
+
 class _Failing(Exception):
     """This case fails."""
 
@@ -45,7 +49,10 @@ def smallest(subject: Subject, cases: st.SearchStrategy[Case], fault: Fault) -> 
         nonlocal until
         if time.monotonic() > until:
             raise _Enough
-        text = fault(case, subject.bench.run(case))
+        try:
+            text = fault(case, subject.bench.run(case))
+        except TooManyHangs as error:
+            raise (_Enough if best else _Hanging) from error
         if not text:
             return
         if not best:
@@ -54,9 +61,17 @@ def smallest(subject: Subject, cases: st.SearchStrategy[Case], fault: Fault) -> 
             best[:] = [Finding(text, case, threads=subject.bench.place.limits.cpus)]
         raise _Failing
 
+    try:
+        _search(cases, attempt, subject.examples)
+    except _Hanging as error:
+        raise TooManyHangs from error
+    return confirmed(subject.bench, best[0], fault) if best else ""
+
+
+def _search(cases: st.SearchStrategy[Case], attempt: Callable[[Case], None], examples: int) -> None:
     with _quiet(), contextlib.suppress(_Enough, _Failing, HypothesisException):
         settings(
-            max_examples=subject.examples,
+            max_examples=examples,
             database=None,
             derandomize=True,
             deadline=None,
@@ -65,14 +80,16 @@ def smallest(subject: Subject, cases: st.SearchStrategy[Case], fault: Fault) -> 
             report_multiple_bugs=False,
             verbosity=Verbosity.quiet,
         )(given(cases)(attempt))()
-    return confirmed(subject.bench, best[0], fault) if best else ""
 
 
 def confirmed(bench: Bench, finding: Finding, fault: Fault) -> Finding:
     """The finding, as it shows in a process in which nothing has run before; not sure where it does not show there."""
     if finding.case is None:
         return finding
-    text = fault(finding.case, bench.run(finding.case, fresh=True))
+    try:
+        text = fault(finding.case, bench.run(finding.case, fresh=True))
+    except TooManyHangs:
+        return replace(finding, sure=True)
     return replace(finding, text=text or finding.text, sure=bool(text))
 
 
