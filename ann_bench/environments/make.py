@@ -92,6 +92,8 @@ def install(
             wanted.setdefault(key_of(entry), []).append(entry)
     made = _make_all(list(wanted.values()), _Workshop(logs, progress), jobs)
     for sharing, outcome in zip(wanted.values(), made, strict=True):
+        if force and outcome.environment is not None:
+            _remove_older(outcome.environment)
         for entry in sharing:
             done[id(entry)] = Outcome(entry, outcome.environment, outcome.failure, outcome.built, log=outcome.log)
     return [done[id(entry)] for entry in entries]
@@ -132,7 +134,6 @@ def _make_one(entry: Entry, workshop: _Workshop) -> Outcome:
             environment = _Maker(entry, workshop, file).make()
     except AnnBenchError as error:
         return Outcome(entry, failure=f"{error}; log: {path}", log=path)
-    _remove_older(environment)
     logger.info("%s: environment made in %.0f s", name, time.monotonic() - began)
     return Outcome(entry, environment, built=True, log=path)
 

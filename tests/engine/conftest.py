@@ -64,6 +64,7 @@ def session_space(engine: Any) -> Iterator[Namespace]:
     left = clean(engine, space=space).left
     assert not left, "the tests have left these on the engine"
     assert not engine.api.images(all=True, filters={"label": space.kind})
+    assert not engine.api.volumes(filters={"label": space.kind})["Volumes"]
 
 
 @pytest.fixture

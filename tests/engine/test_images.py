@@ -92,12 +92,13 @@ def test_a_requirement_that_is_nowhere(corner: Corner, tmp_path: Path) -> None:
     """It fails alone, says what failed and where the log is, and leaves nothing on the engine."""
     corner.build(entry(tmp_path / "warm-up"))
     before = corner.listed()
-    bad = entry(tmp_path / "bad", requires=["ann-bench-no-such-package-anywhere==7"])
+    # No hash can look like its name.
+    bad = entry(tmp_path / "bad-luck", requires=["ann-bench-no-such-package-anywhere==7"])
     good = entry(tmp_path / "warm-up-2")
     failures = corner.build(bad, good)
-    assert failures.keys() == {"bad"}
-    line = failures["bad"]
-    log = corner.logs / "filtered-bad.log"
+    assert failures.keys() == {"bad-luck"}
+    line = failures["bad-luck"]
+    log = corner.logs / "filtered-bad-luck.log"
     assert len(line.splitlines()) == 1
     assert "ann-bench-no-such-package-anywhere" in line
     assert "pip wheel" in line
@@ -108,7 +109,8 @@ def test_a_requirement_that_is_nowhere(corner: Corner, tmp_path: Path) -> None:
     images, containers = corner.listed()
     mine = {one["Id"] for one in corner.client.api.images(all=True) if "warm-up-2" in str(one)}
     assert containers == before[1]
-    extra = {i for i in images - before[0] if "bad" in json.dumps(corner.client.api.inspect_image(i)["Config"])}
+    made = {i: corner.client.api.inspect_image(i)["Config"] for i in images - before[0]}
+    extra = {i for i, config in made.items() if bad.name in json.dumps(config)}
     assert mine
     assert not extra
 

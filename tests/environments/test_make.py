@@ -109,8 +109,9 @@ def test_a_numpy_that_does_not_import_is_no_environment(wheels: Path, tmp_path: 
     assert folders() == []
 
 
-def test_one_download_for_each_file(index: Index, tmp_path: Path) -> None:
+def test_one_download_for_each_file(index: Index, only_here: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Entries of different needs that share libraries, two at a time."""
+    only_here.setenv("ANN_BENCH_CACHE", str(tmp_path / "a cache, 100 % + #"))
     wheel(index.folder, "other-lib", "1.0", requires=("shared-lib",))
     wheel(index.folder, "shared-lib", "1.0")
     one = entry(tmp_path / "one")
