@@ -1,8 +1,14 @@
-"""Every entry keeps the contract on every track that it serves, or its README says why not."""
+"""Every entry keeps the contract on every track that it serves, or its README says why not.
+
+Entries that this Python cannot run are tried where ANN_BENCH_TEST_ENVIRONMENTS names the cache that holds their virtual
+environments (`ann-bench install --sandbox process`); .ci/entries does that, group by group.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -30,7 +36,15 @@ def excused(entry: Entry) -> set[str]:
     return {check for check, _ in _EXCUSE.findall(readme.read_text(encoding="utf-8") if readme.is_file() else "")}
 
 
+@pytest.fixture
+def environments(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where entries find the virtual environments that were made for them."""
+    if made := os.environ.get("ANN_BENCH_TEST_ENVIRONMENTS"):
+        monkeypatch.setenv("ANN_BENCH_CACHE", made)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("environments")
 @pytest.mark.parametrize("entry", EVERY)
 def test_an_entry_keeps_the_contract(entry: Entry) -> None:
     sandbox = find_sandbox("process")
