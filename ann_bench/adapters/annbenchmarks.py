@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,7 @@ class AnnBenchmarks(Adapter):
         self.wrapper = kind(*filled(list(arguments), known))
         _check(self.wrapper, told)
         self._answer = _way(self.wrapper)
-        atexit.register(getattr(self.wrapper, "done", _nothing))
+        self.at_end(self.wrapper)
 
     def fit(self, base: Vectors, tags: csr_matrix | None = None, learn: Vectors | None = None) -> None:
         """Their `fit`, on floats that it may write to; then `freeze_index`, where there is one."""
@@ -134,7 +133,3 @@ def _check(wrapper: object, told: Told) -> None:
     lacks = "filters" if told.filtered else "streams" if told.stream else "a radius" if told.radius is not None else ""
     if lacks:
         raise NotImplementedError(f"ann-benchmarks has no search with {lacks}")
-
-
-def _nothing() -> None:
-    """For a wrapper that has nothing to do at its end."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -83,7 +82,7 @@ class BigAnn(Adapter):
         known = {"@metric": metric, "@dimension": dim, "@count": told.k}
         self.wrapper = kind(*filled(list(arguments), known))
         _check(self.wrapper, told)
-        atexit.register(getattr(self.wrapper, "done", _nothing))
+        self.at_end(self.wrapper)
 
     def fit(self, base: Vectors, tags: csr_matrix | None = None, learn: Vectors | None = None) -> None:
         """Their `fit`, which opens the data set by its name; their `load_index` is never called."""
@@ -153,7 +152,3 @@ def _show_folder(module: str, folder: Path) -> None:
     place = Path(*modules.package_of(module, folder).split("."))
     place.parent.mkdir(parents=True, exist_ok=True)
     place.symlink_to(folder, target_is_directory=True)
-
-
-def _nothing() -> None:
-    """For a wrapper that has nothing to do at its end."""

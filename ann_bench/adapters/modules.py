@@ -62,7 +62,15 @@ def _is_machinery(name: str) -> bool:
 
 
 def provide(contents: Contents) -> None:
-    """Put these modules where imports find them; every other below the same first names is refused by name."""
+    """Put these modules where imports find them; every other below the same first names is refused by name.
+
+    What was imported of them before, the files of a wrapper too, is forgotten: a worker may make one index after
+    another, each with a data set of its own.
+    """
+    roots = sorted({name.partition(".")[0] for name in contents})
+    for name in [name for name in sys.modules if name.partition(".")[0] in roots]:
+        del sys.modules[name]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Refuse)]
     packages = {parent for name in contents for parent in _parents(name)}
     for name in sorted(packages | set(contents)):
         module = _Provided(name)
@@ -70,7 +78,6 @@ def provide(contents: Contents) -> None:
         if name in packages:
             module.__path__ = []
         _place_module(name, module)
-    roots = sorted({name.partition(".")[0] for name in contents})
     sys.meta_path.append(_Refuse(roots, sorted(contents)))
 
 
