@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
+import re
 import threading
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 #: What stands in for numpy and scipy, where an environment is only looked at: pip and Python see no difference.
 STAND_INS = {
@@ -24,7 +26,7 @@ def wheel(
 ) -> Path:
     """A wheel of a module (or of these files) that knows its version."""
     folder.mkdir(parents=True, exist_ok=True)
-    module = name.replace("-", "_")
+    module = re.sub("[-.]", "_", name).lower()
     info = f"{module}-{version}.dist-info"
     needs = "".join(f"Requires-Dist: {need}\n" for need in requires)
     content = {
@@ -64,7 +66,7 @@ class Index:
         wheels = [
             path.name for path in self.folder.glob("*.whl") if path.name.startswith(project.replace("-", "_") + "-")
         ]
-        return "".join(f'<a href="/files/{name}">{name}</a>\n' for name in wheels) or None
+        return "".join(f'<a href="/files/{quote(name)}">{name}</a>\n' for name in wheels) or None
 
 
 @contextlib.contextmanager
@@ -78,7 +80,7 @@ def served(folder: Path) -> Iterator[tuple[Index, str]]:
             index.asked.set()
             if index.hangs:
                 done.wait(60)
-            kind, _, name = self.path.strip("/").partition("/")
+            kind, _, name = unquote(self.path).strip("/").partition("/")
             if kind == "files":
                 index.fetched[name] += 1
                 self._answer((index.folder / name).read_bytes(), "application/octet-stream")

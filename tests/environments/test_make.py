@@ -129,7 +129,9 @@ def test_one_download_for_each_file(index: Index, only_here: pytest.MonkeyPatch,
 
 def test_what_the_store_has_needs_no_index(index: Index, only_here: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Not on the day of the first build: later, without a network."""
-    one, fetched = entry(tmp_path / "one"), index.fetched
+    wheel(index.folder, "Plus.Lib", "1.0+cpu.1")
+    one = entry(tmp_path / "one", pins=["tiny-lib==1.0", "plus_lib==1.0+cpu.1"])
+    fetched = index.fetched
     assert install([one], jobs=1, logs=tmp_path / "logs")[0].built
     before = dict(fetched)
     only_here.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
