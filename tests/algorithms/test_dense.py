@@ -28,8 +28,20 @@ THOROUGH = {
     "usearch": {"ef": 1000},
     "scann": {"search": 10**6, "rerank": 10**4},
     "diskann": {"complexity": 1000},
+    "faiss-rabitq": {"nprobe": 10**6, "rerank": 10**4},
+    "faiss-nsg": {"width": 1000},
+    "chroma-hnswlib": {"ef": 1000},
+    "voyager": {"ef": 1000},
+    "svs": {"window": 1000},
+    "vsag": {"ef": 1000},
+    "kannolo": {"ef": 1000},
+    "flatnav": {"ef": 1000, "starts": 300},
+    "ngt": {"epsilon": 1.0},
+    "annoy": {"look": 10**6},
+    "deglib": {"eps": 1.0},
 }
-GRAPHS = {"faiss-hnsw", "hnswlib", "usearch", "diskann"}
+#: Those that find what their links lead to.
+GRAPHS = set(THOROUGH) - {"exact", "faiss-ivf", "faiss-ivfpq-fastscan", "scann", "faiss-rabitq"}
 #: The cheapest arguments: answers may be missing, none may be wrong.
 HASTY = {
     "exact": {},
@@ -40,6 +52,17 @@ HASTY = {
     "usearch": {"ef": 1},
     "scann": {"search": 1, "rerank": 1},
     "diskann": {"complexity": 1},
+    "faiss-rabitq": {"nprobe": 1, "rerank": 1},
+    "faiss-nsg": {"width": 1},
+    "chroma-hnswlib": {"ef": 1},
+    "voyager": {"ef": 1},
+    "svs": {"window": 1},
+    "vsag": {"ef": 1},
+    "kannolo": {"ef": 1},
+    "flatnav": {"ef": 1, "starts": 1},
+    "ngt": {"epsilon": -0.9},
+    "annoy": {"look": 1},
+    "deglib": {"eps": 0.0},
 }
 SHIPPED = sorted(ENTRIES)
 RANGES = ["exact", "faiss-ivf", "faiss-hnsw"]
