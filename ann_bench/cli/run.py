@@ -24,6 +24,7 @@ Examples:
   ann-bench run --track filtered
   ann-bench run --track filtered --dataset yfcc-like-1M --algorithm faiss-ivf
   ann-bench run --track filtered --entry ../my-index --list
+  ann-bench run --track dense --entry annbenchmarks:../ann-benchmarks/ann_benchmarks/algorithms/hnswlib
 """
 
 
@@ -53,7 +54,12 @@ class Request:
     "--dataset", metavar="NAME|FILE", help="A data set, or a manifest of your own (.yaml). Default: the track's."
 )
 @click.option("--algorithm", multiple=True, metavar="NAME", help="Only this entry; may be given again. Default: all.")
-@click.option("--entry", multiple=True, metavar="PLACE", help="The folder of an entry anywhere; may be given again.")
+@click.option(
+    "--entry",
+    multiple=True,
+    metavar="PLACE",
+    help="The folder of an entry anywhere (docs/adapters.md: of a wrapper); may be given again.",
+)
 @click.option("--queries", default="public", show_default=True, metavar="NAME", help="The query set.")
 @click.option("--k", type=click.IntRange(1, 10_000), help="Neighbours to a query. Default: the track's.")
 @click.option("--runs", type=click.IntRange(1, 1000), help="Repeats of each batch of queries. Default: the track's.")
