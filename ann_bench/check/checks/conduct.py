@@ -53,7 +53,7 @@ def arguments(subject: Subject) -> Verdict:
         return _finding(subject, text, case, "calls")
     problem, (one, same, _, after) = case.problems[0], trace.answers
     if differing(problem, one, same):
-        return Skip("its answers vary by themselves, see `repeats`")
+        return Skip("the same search twice has other answers by itself: nothing follows")
     if text := differing(problem, one, after):
         return _finding(subject, f"with other arguments in between, {text}", case, "calls")
     return "" if len(subject.configs) > 1 else "there is one query config only"
