@@ -19,6 +19,7 @@ from tests.check.support import failed
 TRACKS = [track.name for track in list_tracks()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("track", TRACKS)
 def test_what_it_writes_passes(tmp_path, track: str) -> None:
     assert main(["new", track, "my-index.2", "--out", str(tmp_path)]) == 0
@@ -28,6 +29,7 @@ def test_what_it_writes_passes(tmp_path, track: str) -> None:
     assert report.passed
 
 
+@pytest.mark.slow
 def test_it_runs_as_it_stands(tmp_path) -> None:
     assert main(["new", "filtered-streaming", "mine", "--out", str(tmp_path)]) == 0
     entry = entry_at(tmp_path / "mine", "filtered-streaming")

