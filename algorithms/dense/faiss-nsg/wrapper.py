@@ -21,10 +21,16 @@ class FaissNSG(Algorithm):
     """A graph of up to `degree` links a row, made of the `neighbors` nearest of each, searched with `width`."""
 
     def fit(self, base: np.ndarray, tags: None = None, learn: np.ndarray | None = None) -> None:
-        """All rows at once: faiss cannot add to the graph."""
+        """All distinct rows at once: faiss cannot add to the graph, and never ends where half of the rows are alike."""
         faiss.omp_set_num_threads(self.threads)
         metric = faiss.METRIC_L2 if self.metric == "euclidean" else faiss.METRIC_INNER_PRODUCT
-        few, own = len(base) <= FEW, self.dtype in STORED and self.metric != "angular"
+        base = self._floats(base) if self.metric == "angular" else np.ascontiguousarray(base)
+        rows = base.view(f"V{base.itemsize * self.dim}").ravel()
+        _, first, of = np.unique(rows, return_index=True, return_inverse=True)
+        self.rows = np.argsort(of, kind="stable")  # equal ones side by side
+        self.counts = np.bincount(of, minlength=len(first))
+        self.starts = np.cumsum(self.counts) - self.counts
+        few, own = len(first) <= FEW, self.dtype in STORED and self.metric != "angular"
         if few:
             self.index = faiss.IndexFlat(self.dim, metric)
         elif own:
@@ -33,9 +39,9 @@ class FaissNSG(Algorithm):
             self.index = faiss.IndexNSGFlat(self.dim, self.build["degree"], metric)
         if not few:
             self.index.is_trained = True
-            self.index.build_type = int(len(base) > EXACT)
+            self.index.build_type = int(len(first) > EXACT)
             self.index.GK = self.build["neighbors"]
-        self.index.add(self._floats(base))
+        self.index.add(self._floats(base[first]))
         self.few = few
 
     def set_query_arguments(self, width: int) -> None:
@@ -43,10 +49,18 @@ class FaissNSG(Algorithm):
         self.width = width
 
     def query(self, queries: np.ndarray, k: int, tags: None = None) -> np.ndarray:
-        """One call of faiss for the whole batch."""
+        """One call of faiss for the whole batch; equal rows follow the one that was found."""
         if not self.few:
             self.index.nsg.search_L = max(self.width, k)
-        return self.index.search(self._floats(queries), k)[1]
+        found = self.index.search(self._floats(queries), k)[1]
+        answers = np.where(found >= 0, self.rows[self.starts[found]], -1)
+        for line in np.flatnonzero(((self.counts[found] > 1) & (found >= 0)).any(axis=1)):
+            runs = [
+                self.rows[self.starts[one] : self.starts[one] + self.counts[one]] for one in found[line] if one >= 0
+            ]
+            ids = np.concatenate(runs)[:k]
+            answers[line, : len(ids)] = ids
+        return answers
 
     def _floats(self, vectors: np.ndarray) -> np.ndarray:
         """As faiss takes them; the angle is the inner product of vectors of length 1."""
