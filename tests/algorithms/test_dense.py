@@ -39,7 +39,6 @@ THOROUGH = {
     "ngt": {"epsilon": 1.0},
     "annoy": {"look": 10**6},
     "deglib": {"eps": 1.0},
-    "pynndescent": {"epsilon": 1.0},
 }
 #: Those that find what their links lead to.
 GRAPHS = set(THOROUGH) - {"exact", "faiss-ivf", "faiss-ivfpq-fastscan", "scann", "faiss-rabitq"}
@@ -64,7 +63,6 @@ HASTY = {
     "ngt": {"epsilon": -0.9},
     "annoy": {"look": 1},
     "deglib": {"eps": 0.0},
-    "pynndescent": {"epsilon": 0.0},
 }
 SHIPPED = sorted(ENTRIES)
 RANGES = ["exact", "faiss-ivf", "faiss-hnsw"]
