@@ -34,7 +34,8 @@ class Scann(Algorithm):
             )
             builder = builder.score_ah(2, **noise).reorder(10)
         self.searcher = builder.build()
-        self.searcher.set_num_threads(self.threads)
+        # The caller works beside the pool, which cannot be empty.
+        self.searcher.set_num_threads(max(1, self.threads - 1))
 
     def set_query_arguments(self, search: int, rerank: int) -> None:
         """See the class."""
@@ -47,7 +48,8 @@ class Scann(Algorithm):
             return answers
         wanted = min(k, self.rows)
         # scann holds an answer that it did not find as id 0 at the distance NaN.
-        ids, far = self.searcher.search_batched_parallel(
+        search = self.searcher.search_batched_parallel if self.threads > 1 else self.searcher.search_batched
+        ids, far = search(
             self._floats(queries),
             final_num_neighbors=wanted,
             pre_reorder_num_neighbors=max(wanted, self.rerank * k),

@@ -34,7 +34,7 @@ class Scann(Algorithm):
             if self.index is None:
                 builder = scann.builder(block, 10, self._distance()).score_brute_force()
                 self.index = builder.set_n_training_threads(self.threads).build(docids=names)
-                self.index.set_num_threads(self.threads)
+                self.index.set_num_threads(max(1, self.threads - 1))  # the caller works beside the pool
             else:
                 self.index.upsert(names, block, batch_size=BATCH)
         self.fresh += len(ids)
@@ -53,7 +53,8 @@ class Scann(Algorithm):
         width = min(k, self.index.size()) if self.index else 0
         if width and len(queries):
             effort = {"leaves_to_search": self.search, "pre_reorder_num_neighbors": max(self.rerank, width)}
-            ids, far = self.index.search_batched_parallel(self._floats(queries), width, **effort)
+            search = self.index.search_batched_parallel if self.threads > 1 else self.index.search_batched
+            ids, far = search(self._floats(queries), width, **effort)
             found = np.isfinite(np.asarray(far)) & (np.cumsum(np.isnan(far), axis=1) == 0)
             answers[:, :width] = np.where(found, np.asarray(ids, np.int64), -1)
         return answers
