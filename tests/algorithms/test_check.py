@@ -27,6 +27,7 @@ EVERY = [
 #: Cases for each rule; `ann-bench check` tries more.
 EXAMPLES = 8
 
+_PACKED = re.compile(r"\s+\"[A-Za-z0-9+/=]{40,}\"")
 _EXCUSE = re.compile(r"^Not passed: ([a-z-]+): (\S.*)$", re.MULTILINE)
 
 
@@ -52,11 +53,16 @@ def test_an_entry_keeps_the_contract(entry: Entry) -> None:
         pytest.skip(f"{entry.name}: {lacking}")
     report = examine(entry, find_track(entry.track), sandbox, Options(EXAMPLES, recall=False))
     wrong = {
-        result.check: f"{result.detail}\n{result.snippet}"
+        result.check: f"{result.detail}\n{_short(result.snippet)}"
         for result in report.results
         if result.outcome not in ("passed", "not applicable") and result.check not in excused(entry)
     }
     assert not wrong, "\n".join(f"{check}: {how}" for check, how in wrong.items())
+
+
+def _short(snippet: str) -> str:
+    """A finding as a script holds its data, line after line."""
+    return "\n".join(line for line in snippet.splitlines() if not _PACKED.match(line))
 
 
 def test_excuses_name_checks() -> None:
