@@ -32,7 +32,10 @@ def test_few_values() -> None:
     assert one.value == 5
     assert math.isnan(one.low)
     assert math.isnan(one.high)
-    assert median_estimate([[5.0, 1, 3, 2, 4]]) == Estimate(3, 1, 5)  # as documented: smallest to largest
+    five = median_estimate([[5.0, 1, 3, 2, 4]])
+    assert five.value == 3
+    assert five.low < 1.5  # the interval may go beyond the values: five say little about their median
+    assert five.high > 4
     assert median_estimate([[2.0], [math.nan], [4.0]]).value == 3
     for nothing in (median_estimate(np.zeros((0, 0))), recall_estimate([[math.nan]], [0.5])):
         assert math.isnan(nothing.value)
@@ -44,7 +47,7 @@ def test_a_certain_recall_has_no_width() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(rates)
-def test_a_median_lies_in_its_interval_and_among_the_values(values: np.ndarray) -> None:
+def test_a_median_lies_in_its_interval(values: np.ndarray) -> None:
     found = median_estimate(values)
     known = values[~np.isnan(values)]
     if len(known) == 0:
@@ -52,7 +55,10 @@ def test_a_median_lies_in_its_interval_and_among_the_values(values: np.ndarray) 
     elif len(known) == 1:
         assert found.value == known[0]
     else:
-        assert known.min() <= found.low <= found.value <= found.high <= known.max()
+        assert known.min() <= found.value <= known.max()
+        if not math.isnan(found.low):
+            assert 0 < found.low <= found.value <= found.high
+            assert found.holds(found.value)
 
 
 @settings(max_examples=200, deadline=None)
@@ -123,18 +129,9 @@ def test_intervals_over_builds_cover_the_truth() -> None:
     """Five builds, each with a recall of its own around 0.9."""
     rng = np.random.default_rng(6)
     held = 0
-    for _ in range(300):
+    for _ in range(200):
         builds = rng.normal(0.9, 0.01, 5)
-        values = rng.normal(builds.mean(), 0.05, 2000).clip(0, 1)
+        values = rng.normal(builds.mean(), 0.05, 500).clip(0, 1)
         found = recall_estimate(np.repeat(builds[:, None], 3, axis=1), values)
         held += found.low <= 0.9 <= found.high
-    assert held / 300 >= 0.90
-
-
-def test_intervals_of_medians_cover_the_truth() -> None:
-    rng = np.random.default_rng(7)
-    held = 0
-    for _ in range(400):
-        found = median_estimate(rng.lognormal(0, 0.05, (1, 5)))
-        held += found.low <= 1 <= found.high
-    assert 0.90 <= held / 400 <= 0.98  # 93.75 % is exact for smallest to largest of five
+    assert 0.91 <= held / 200 <= 0.98
