@@ -47,7 +47,8 @@ def test_by_hand() -> None:
     assert found.recall_strict == (9 / 10 + 4 / 5) / 2
     assert found.recall_bigann == 15 / 30  # big-ann's denominator is k for every query
     assert (found.qps, found.qps_best) == (1.5, 3.0)
-    assert (found.qps_low, found.qps_high) == (1.0, 3.0)
+    assert found.qps_low < 1.0  # three runs say little: the interval goes beyond them
+    assert found.qps_high > 3.0
     assert found.build == '{"nlist":1024}'
     assert math.isnan(found.build_seconds)
 
@@ -148,7 +149,8 @@ def test_against_the_plain_definition(data: st.DataObject) -> None:
     rates = 4 * searches / bundle.seconds.sum(axis=2)
     assert found.qps == pytest.approx(np.median(np.median(rates, axis=1)))
     assert found.qps_best == pytest.approx(rates.max())
-    assert math.isnan(found.qps_low) or found.qps_low <= found.qps <= found.qps_high <= found.qps_best * (1 + 1e-12)
+    assert found.qps <= found.qps_best * (1 + 1e-12)
+    assert math.isnan(found.qps_low) or found.qps_low <= found.qps <= found.qps_high
 
 
 def _mean(values: object) -> float:
