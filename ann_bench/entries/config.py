@@ -25,6 +25,8 @@ from ann_bench.entries.pins import check_pin, check_requirement, check_together
 
 #: What the judge itself passes to the constructor; no build argument may have such a name.
 RESERVED = ("metric", "dim", "dtype", "threads")
+#: The most seconds that an entry may ask for until its object is there.
+LONGEST_START = 600
 #: The key that holds for every data set without a key of its own.
 DEFAULT = "default"
 
@@ -142,6 +144,9 @@ class EntryConfig(BaseModel):
     """Whether all that runs can be read."""
     learn: bool = False
     """Whether `fit` wants the public sample queries of a data set that has them."""
+    start_seconds: Annotated[int, Field(gt=0, le=LONGEST_START)] | None = None
+    """Longest time for the import and the constructor, where 120 s are too few: for what a library compiles at its
+    first call, which the constructor then makes. No data is there yet, and none of it is build time."""
     description: Annotated[str, AfterValidator(_one_line), Field(min_length=1)]
     """One line for the tables."""
     build: Annotated[dict[DatasetKey, BuildArguments], AfterValidator(_given)] = {DEFAULT: {}}

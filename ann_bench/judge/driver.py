@@ -116,7 +116,8 @@ class Driver:
         kind = {"entry": folder, "class": entry.config.class_, "needs": dict(needs or {}), "asked": dict(self.asked)}
         message = {"type": "create", **kind, "common": common, "build": build, **({"strided": True} if strided else {})}
         self._first_ns = time.perf_counter_ns()
-        return self._watched(message, "its import and constructor", self._start_seconds)
+        limit = max(self._start_seconds, entry.config.start_seconds or 0)
+        return self._watched(message, "its import and constructor", limit)
 
     @property
     def _start_seconds(self) -> float:

@@ -32,6 +32,7 @@ HARNESS = (
     "arrays.py",
     "errors.py",
     "tags.py",
+    "vectors.py",
     "wire.py",
     "worker",
     "workload.py",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from itertools import product
 from pathlib import Path
 
@@ -11,7 +10,8 @@ import pytest
 
 from ann_bench.algorithm import Algorithm
 from ann_bench.entries.discovery import discover
-from ann_bench.entries.entry import missing, plan_configs
+from ann_bench.entries.entry import plan_configs
+from tests.algorithms.support import load
 
 HOME = Path(__file__).resolve().parents[2]
 ENTRIES = {entry.name: entry for track in ("dense", "ood") for entry in discover(track, HOME)}
@@ -39,6 +39,7 @@ THOROUGH = {
     "ngt": {"epsilon": 1.0},
     "annoy": {"look": 10**6},
     "deglib": {"eps": 1.0},
+    "pynndescent": {"epsilon": 1.0},
 }
 #: Those that find what their links lead to.
 GRAPHS = set(THOROUGH) - {"exact", "faiss-ivf", "faiss-ivfpq-fastscan", "scann", "faiss-rabitq"}
@@ -63,6 +64,7 @@ HASTY = {
     "ngt": {"epsilon": -0.9},
     "annoy": {"look": 1},
     "deglib": {"eps": 0.0},
+    "pynndescent": {"epsilon": 0.0},
 }
 SHIPPED = sorted(ENTRIES)
 RANGES = ["exact", "faiss-ivf", "faiss-hnsw"]
@@ -72,21 +74,10 @@ def test_every_entry_is_tried_here():
     assert set(SHIPPED) == set(THOROUGH) == set(HASTY)
 
 
-def load(name):
-    entry = ENTRIES[name]
-    if missing(entry):
-        pytest.skip(f"{name} needs {', '.join(missing(entry))}, which is not installed")
-    path = entry.folder / "wrapper.py"
-    spec = importlib.util.spec_from_file_location(f"dense_{name.replace('-', '_')}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return getattr(module, entry.config.class_.split(".")[1])
-
-
 # One thread, but where threads are the point: two that wait for each other on a busy machine take many times as long.
 def index_of(name, base, metric="euclidean", threads=1, learn=None):
     build, _ = plan_configs(ENTRIES[name], "some-set")
-    index = load(name)(metric, base.shape[1], base.dtype.name, threads, **build)
+    index = load(ENTRIES[name])(metric, base.shape[1], base.dtype.name, threads, **build)
     index.fit(base, None, learn)
     return index
 
@@ -208,7 +199,7 @@ def test_reaches_recall_on_real_vectors(name, track):
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_range_search_is_tried_where_it_is_there(name):
-    assert (load(name).range_query is not Algorithm.range_query) == (name in RANGES)
+    assert (load(ENTRIES[name]).range_query is not Algorithm.range_query) == (name in RANGES)
 
 
 @pytest.mark.parametrize("name", RANGES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from itertools import product
 from pathlib import Path
 
@@ -11,7 +10,8 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from ann_bench.entries.discovery import discover
-from ann_bench.entries.entry import Entry, missing, plan_configs
+from ann_bench.entries.entry import plan_configs
+from tests.algorithms.support import load
 
 HOME = Path(__file__).resolve().parents[2]
 ENTRIES = {entry.name: entry for entry in discover("filtered", HOME)}
@@ -43,15 +43,6 @@ EVERY = [
     for name, configs in THOROUGH.items()
     for number, (arguments, sure) in enumerate(configs)
 ]
-
-
-def load(entry: Entry):
-    if missing(entry):
-        pytest.skip(f"{entry.name} needs {', '.join(missing(entry))}, which is not installed")
-    spec = importlib.util.spec_from_file_location(f"entry_{entry.name.replace('-', '_')}", entry.folder / "wrapper.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return getattr(module, entry.config.class_.split(".")[1])
 
 
 def bags(sets, vocabulary):

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 import faiss
 import numpy as np
+from compare import Pairs, nearest
 
 from ann_bench import Algorithm
+from ann_bench.vectors import prepared
 
 BLOCK = 1 << 16  # rows that are cast to float32 and compared at once: bounds the memory
 PIECE = 256  # queries whose nearest rows are compared in float64 at once
 SPARE = 32  # more neighbours than asked for, so that rounding in float32 loses none
 ROUNDING = 1e-5  # of the longest vectors: more than float32 can be wrong by
-TINY = np.finfo(np.float32).tiny
 
 
 class Exact(Algorithm):
@@ -23,6 +24,7 @@ class Exact(Algorithm):
         """Leave the base where it is."""
         faiss.omp_set_num_threads(self.threads)
         self.base = np.asarray(base)
+        self.pairs = Pairs(self.metric, self.base)
         self.space = faiss.METRIC_L2 if self.metric == "euclidean" else faiss.METRIC_INNER_PRODUCT
 
     def query(self, queries: np.ndarray, k: int, tags: None = None) -> np.ndarray:
@@ -30,14 +32,14 @@ class Exact(Algorithm):
         floats, wanted = self._floats(queries), min(k + SPARE, len(self.base))
         heap = faiss.ResultHeap(len(queries), wanted, self.space == faiss.METRIC_INNER_PRODUCT)
         for start, block in self._blocks():
-            far, near = self._nearest(floats, block, min(wanted, len(block)))
+            far, near = nearest(floats, block, min(wanted, len(block)), self.space)
             heap.add_result(far, np.where(near < 0, -1, near + start))
         heap.finalize()
         answers = np.full((len(queries), k), -1, np.int64)
         for start in range(0, len(queries), PIECE):
             ids = np.sort(heap.I[start : start + PIECE], axis=1)
             lines = np.repeat(np.arange(len(ids)), wanted)
-            distances = self._distances(queries[start : start + PIECE], lines, ids.ravel()).reshape(ids.shape)
+            distances = self.pairs.distances(queries[start : start + PIECE], lines, ids.ravel()).reshape(ids.shape)
             order = distances.argsort(axis=1, kind="stable")[:, :k]
             answers[start : start + PIECE, : order.shape[1]] = np.take_along_axis(ids, order, axis=1)
         return answers
@@ -56,44 +58,16 @@ class Exact(Algorithm):
                 wider = (self.metric == "angular") - wider
             offsets, _, near = index.range_search(floats, float(wider))
             line = np.repeat(np.arange(len(queries)), np.diff(offsets.astype(np.int64)))
-            within = self._distances(queries, line, near + start) < bound
+            within = self.pairs.distances(queries, line, near + start) < bound
             lines.append(line[within])
             ids.append(near[within] + start)
         line, found = np.concatenate(lines), np.concatenate(ids)
         offsets = np.searchsorted(np.sort(line), np.arange(len(queries) + 1))
         return offsets, found[np.lexsort((found, line))]
 
-    def _nearest(self, queries: np.ndarray, block: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """faiss multiplies matrices only in large batches, unless told otherwise, for this call alone."""
-        usual = faiss.cvar.distance_compute_blas_threshold
-        faiss.cvar.distance_compute_blas_threshold = 20
-        try:
-            return faiss.knn(queries, block, k, self.space)
-        finally:
-            faiss.cvar.distance_compute_blas_threshold = usual
-
     def _blocks(self) -> Iterator[tuple[int, np.ndarray]]:
         for start in range(0, len(self.base), BLOCK):
             yield start, self._floats(self.base[start : start + BLOCK])
 
     def _floats(self, vectors: np.ndarray) -> np.ndarray:
-        """As faiss takes them; the angle is the inner product of vectors of length 1."""
-        vectors = np.ascontiguousarray(vectors, np.float32)
-        if self.metric == "angular":
-            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), TINY)
-        return vectors
-
-    def _distances(self, queries: np.ndarray, lines: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        """In float64, of the query in each line to the row of each id; smaller is nearer."""
-        distances = np.empty(len(ids))
-        for start in range(0, len(ids), PIECE * SPARE):
-            part = slice(start, start + PIECE * SPARE)
-            left, right = (a.astype(np.float64) for a in (queries[lines[part]], self.base[ids[part]]))
-            if self.metric == "euclidean":
-                distances[part] = ((left - right) ** 2).sum(axis=1)
-                continue
-            distances[part] = -np.einsum("ij,ij->i", left, right)
-            if self.metric == "angular":
-                lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
-                distances[part] = 1 + distances[part] / np.maximum(lengths, TINY)
-        return distances
+        return prepared(vectors, self.metric)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import faiss
 import numpy as np
 
 from ann_bench import Algorithm
+from ann_bench.vectors import prepared
 
 BLOCK = 1 << 16  # rows that are cast to float32 at once, on their way into faiss
-TINY = np.finfo(np.float32).tiny
 STORED = {
     "uint8": faiss.ScalarQuantizer.QT_8bit_direct,
     "int8": faiss.ScalarQuantizer.QT_8bit_direct_signed,
@@ -44,6 +46,16 @@ class FaissIVF(Algorithm):
         offsets, _, ids = self.index.range_search(self._floats(queries), bound)
         return offsets.astype(np.int64), ids
 
+    def save(self, folder: Path) -> None:
+        """One file."""
+        faiss.write_index(self.index, str(folder / "index"))
+
+    def load(self, folder: Path) -> bool:
+        """What `save` wrote."""
+        faiss.omp_set_num_threads(self.threads)
+        self.index = faiss.read_index(str(folder / "index"))
+        return True
+
     def _empty_index(self, nlist: int) -> faiss.IndexIVF:
         euclidean = self.metric == "euclidean"
         metric = faiss.METRIC_L2 if euclidean else faiss.METRIC_INNER_PRODUCT
@@ -56,8 +68,4 @@ class FaissIVF(Algorithm):
         return index
 
     def _floats(self, vectors: np.ndarray) -> np.ndarray:
-        """As faiss takes them; the angle is the inner product of vectors of length 1."""
-        vectors = np.ascontiguousarray(vectors, np.float32)
-        if self.metric == "angular":
-            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), TINY)
-        return vectors
+        return prepared(vectors, self.metric)

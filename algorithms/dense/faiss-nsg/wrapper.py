@@ -6,10 +6,10 @@ import faiss
 import numpy as np
 
 from ann_bench import Algorithm
+from ann_bench.vectors import prepared
 
 FEW = 300  # up to so many rows are all compared: too few for a graph of nearest neighbours
 EXACT = 100_000  # up to so many rows their nearest neighbours are found by comparing all, beyond by descent
-TINY = np.finfo(np.float32).tiny
 STORED = {
     "uint8": faiss.ScalarQuantizer.QT_8bit_direct,
     "int8": faiss.ScalarQuantizer.QT_8bit_direct_signed,
@@ -63,8 +63,4 @@ class FaissNSG(Algorithm):
         return answers
 
     def _floats(self, vectors: np.ndarray) -> np.ndarray:
-        """As faiss takes them; the angle is the inner product of vectors of length 1."""
-        vectors = np.ascontiguousarray(vectors, np.float32)
-        if self.metric == "angular":
-            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), TINY)
-        return vectors
+        return prepared(vectors, self.metric)

@@ -8,11 +8,11 @@ import faiss
 import numpy as np
 
 from ann_bench import Algorithm
+from ann_bench.vectors import prepared
 
 BLOCK = 1 << 16  # rows that are cast to float32 at once, on their way into faiss
 CHUNK = 1 << 25  # bytes of rows that one thread has in hand while it compares them exactly
 FEW = 1024  # up to so many rows are all compared: too few to learn lists from
-TINY = np.finfo(np.float32).tiny
 
 
 class FaissRaBitQ(Algorithm):
@@ -75,8 +75,4 @@ class FaissRaBitQ(Algorithm):
         return np.where(ids < 0, np.inf, distances)
 
     def _floats(self, vectors: np.ndarray) -> np.ndarray:
-        """As faiss takes them; the angle is the inner product of vectors of length 1."""
-        vectors = np.ascontiguousarray(vectors, np.float32)
-        if self.metric == "angular":
-            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), TINY)
-        return vectors
+        return prepared(vectors, self.metric)

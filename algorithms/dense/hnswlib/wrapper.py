@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import hnswlib
 import numpy as np
 
@@ -36,6 +38,17 @@ class Hnswlib(Algorithm):
         found = self._nearest(np.asarray(queries, np.float32), wanted)
         answers[:, : found.shape[1]] = found
         return answers
+
+    def save(self, folder: Path) -> None:
+        """One file."""
+        self.index.save_index(str(folder / "index"))
+
+    def load(self, folder: Path) -> bool:
+        """What `save` wrote."""
+        self.index = hnswlib.Index(SPACES[self.metric], self.dim)
+        self.index.load_index(str(folder / "index"))
+        self.rows = self.index.get_current_count()
+        return True
 
     def _nearest(self, queries: np.ndarray, wanted: int) -> np.ndarray:
         """The nearest rows, -1 where the graph does not lead to so many.

@@ -6,9 +6,9 @@ import numpy as np
 from kannolo import DenseFlatIndex, DensePlainHNSW
 
 from ann_bench import Algorithm
+from ann_bench.vectors import prepared
 
 FEW = 1000  # up to so many rows are all compared: of a single one kannolo makes no graph
-TINY = np.finfo(np.float32).tiny
 
 
 class Kannolo(Algorithm):
@@ -39,8 +39,4 @@ class Kannolo(Algorithm):
         return answers
 
     def _floats(self, vectors: np.ndarray) -> np.ndarray:
-        """As kannolo takes them; the angle is the inner product of vectors of length 1."""
-        vectors = np.ascontiguousarray(vectors, np.float32)
-        if self.metric == "angular":
-            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), TINY)
-        return vectors
+        return prepared(vectors, self.metric)

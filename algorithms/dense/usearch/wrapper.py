@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from usearch.index import Index
 
@@ -20,16 +22,7 @@ class Usearch(Algorithm):
 
     def fit(self, base: np.ndarray, tags: None = None, learn: np.ndarray | None = None) -> None:
         """Add block by block."""
-        own = "f32" if self.metric == "angular" else STORED[self.dtype]
-        self.given = own  # said each time: usearch takes arrays of uint8 for bits
-        self.index = Index(
-            ndim=self.dim,
-            metric="l2sq" if self.metric == "euclidean" else "ip",
-            dtype=self.build["stored"] or own,
-            connectivity=self.build["degree"],
-            expansion_add=self.build["ef_construction"],
-            enable_key_lookups=False,
-        )
+        self.index = self._empty_index()
         for start in range(0, len(base), BLOCK):
             block = self._vectors(base[start : start + BLOCK])
             self.index.add(np.arange(start, start + len(block)), block, threads=self.threads, dtype=self.given)
@@ -51,6 +44,27 @@ class Usearch(Algorithm):
         keys, counts = found.keys[: len(vectors)].astype(np.int64), np.asarray(found.counts)[: len(vectors)]
         answers[:, : keys.shape[1]] = np.where(np.arange(keys.shape[1]) < counts[:, None], keys, -1)
         return answers
+
+    def save(self, folder: Path) -> None:
+        """One file."""
+        self.index.save(str(folder / "index"))
+
+    def load(self, folder: Path) -> bool:
+        """What `save` wrote."""
+        self.index = self._empty_index()
+        self.index.load(str(folder / "index"))
+        return True
+
+    def _empty_index(self) -> Index:
+        self.given = "f32" if self.metric == "angular" else STORED[self.dtype]  # usearch takes arrays of uint8 for bits
+        return Index(
+            ndim=self.dim,
+            metric="l2sq" if self.metric == "euclidean" else "ip",
+            dtype=self.build["stored"] or self.given,
+            connectivity=self.build["degree"],
+            expansion_add=self.build["ef_construction"],
+            enable_key_lookups=False,
+        )
 
     def _vectors(self, vectors: np.ndarray) -> np.ndarray:
         """As they are; the angle is the inner product of vectors of length 1."""

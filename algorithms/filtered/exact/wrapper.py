@@ -5,13 +5,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from pieces import first, products
 from scipy.sparse import csr_matrix
 
 from ann_bench import Algorithm
 from ann_bench.tags import Postings, Share, shares
 
 BLOCK = 8192  # rows that are compared at once: bounds the memory, and stays in the cache
-PRODUCTS = 1 << 18  # numbers that one call of BLAS is given, few enough for it to stay on one thread
 
 
 class Exact(Algorithm):
@@ -51,41 +51,17 @@ class Exact(Algorithm):
 
     def _nearest(self, queries: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
         blocks = [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
-        found = [_first(self._distances(queries, block), block, k) for block in blocks]
+        found = [first(self._distances(queries, block), block, k) for block in blocks]
         if len(found) > 1:
             distances, ids = (np.hstack(parts) for parts in zip(*found, strict=True))
-            found = [_first(distances, ids, k)]
+            found = [first(distances, ids, k)]
         return found[0][1] if found else np.empty((len(queries), 0), np.int32)
 
     def _distances(self, queries: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Distances of the queries to these rows, up to what is the same for all rows of one query."""
-        products = self._products(queries, self.base.take(rows, axis=0).astype(self.number))
+        dots = products(queries, self.base.take(rows, axis=0).astype(self.number))
         if self.metric == "euclidean":
-            return self.squares[rows] - 2 * products
+            return self.squares[rows] - 2 * dots
         if self.metric == "angular":
-            return -products / np.sqrt(np.maximum(self.squares[rows], np.finfo(np.float32).tiny))
-        return -products
-
-    def _products(self, queries: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """The product of each query with each row, one query and a piece of the rows at a time.
-
-        Larger products make BLAS start threads of its own, and waiting for those costs far more than it gains where
-        every CPU has a thread of the pool already.
-        """
-        piece = max(1, PRODUCTS // self.dim)
-        whole = len(rows) // piece * piece
-        parts = [rows[:whole].reshape(-1, 1, piece, self.dim), rows[whole:].reshape(1, 1, -1, self.dim)]
-        products = [(part @ queries[None, :, :, None])[..., 0].swapaxes(0, 1) for part in parts]
-        return np.hstack([product.reshape(len(queries), -1) for product in products])
-
-
-def _first(distances: np.ndarray, ids: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k smallest distances of each line, ascending, and their ids; of equal ones the first."""
-    k = min(k, distances.shape[1])
-    values, named = np.empty((len(distances), k), distances.dtype), np.empty((len(distances), k), np.int32)
-    ids = np.broadcast_to(ids, distances.shape)
-    for line, row in enumerate(np.ascontiguousarray(distances)):
-        near = np.flatnonzero(row <= np.partition(row, k - 1)[k - 1])
-        near = near[row[near].argsort(kind="stable")[:k]]
-        values[line], named[line] = row[near], ids[line, near]
-    return values, named
+            return -dots / np.sqrt(np.maximum(self.squares[rows], np.finfo(np.float32).tiny))
+        return -dots

@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix
 
 from ann_bench import Algorithm
 from ann_bench.tags import Postings, Share, shares
+from ann_bench.vectors import prepared
 
 BLOCK = 1 << 16  # rows that are cast to float32 at once, on their way into faiss
 BYTES = {"uint8": faiss.ScalarQuantizer.QT_8bit_direct, "int8": faiss.ScalarQuantizer.QT_8bit_direct_signed}
@@ -60,11 +61,7 @@ class FaissHNSW(Algorithm):
         return index
 
     def _floats(self, vectors: np.ndarray) -> np.ndarray:
-        """As faiss takes them; the angle is the inner product of vectors of length 1."""
-        vectors = np.ascontiguousarray(vectors, np.float32)
-        if self.metric == "angular":
-            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-        return vectors
+        return prepared(vectors, self.metric)
 
     def _scan(self, queries: np.ndarray, k: int, rows: np.ndarray) -> np.ndarray:
         if not len(rows):

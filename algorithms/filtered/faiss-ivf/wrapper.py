@@ -6,13 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import faiss
 import numpy as np
+from lists import empty_index
 from scipy.sparse import csr_matrix
 
 from ann_bench import Algorithm
 from ann_bench.tags import Postings, Share, shares
+from ann_bench.vectors import prepared
 
 BLOCK = 1 << 16  # rows that are cast to float32 at once, on their way into faiss
-BYTES = {"uint8": faiss.ScalarQuantizer.QT_8bit_direct, "int8": faiss.ScalarQuantizer.QT_8bit_direct_signed}
 
 
 class FaissIVF(Algorithm):
@@ -27,11 +28,11 @@ class FaissIVF(Algorithm):
         self.base = np.asarray(base)
         wanted = self.build["nlist"] or round(len(base) ** 0.5)
         self.nlist = max(1, min(wanted, len(base) // 39))  # faiss wants 39 rows a list to learn from
-        self.index = self._empty_index()
+        self.index = empty_index(self, self.nlist)
         sample = np.random.default_rng(1).choice(len(base), min(len(base), 50 * self.nlist), replace=False)
-        self.index.train(self._floats(self.base[np.sort(sample)]))
+        self.index.train(prepared(self.base[np.sort(sample)], self.metric))
         for start in range(0, len(base), BLOCK):
-            self.index.add(self._floats(self.base[start : start + BLOCK]))
+            self.index.add(prepared(self.base[start : start + BLOCK], self.metric))
         self.postings = Postings(tags, len(base))
         # Whole groups are shared out among the threads, so inside of a call faiss itself is to use one.
         self.pool = ThreadPoolExecutor(self.threads, initializer=faiss.omp_set_num_threads, initargs=(1,))
@@ -43,7 +44,7 @@ class FaissIVF(Algorithm):
     def query(self, queries: np.ndarray, k: int, tags: csr_matrix | None = None) -> np.ndarray:
         """Answer queries with the same tags together."""
         faiss.omp_set_num_threads(self.threads)
-        queries = self._floats(queries)
+        queries = prepared(queries, self.metric)
         near, lists = self.index.quantizer.search(queries, self.nprobe)
         answers = np.full((len(queries), k), -1, np.int64)
 
@@ -58,28 +59,11 @@ class FaissIVF(Algorithm):
         list(self.pool.map(answer, shares(tags, len(queries), self.threads)))
         return answers
 
-    def _empty_index(self) -> faiss.IndexIVF:
-        euclidean = self.metric == "euclidean"
-        metric = faiss.METRIC_L2 if euclidean else faiss.METRIC_INNER_PRODUCT
-        quantizer = faiss.IndexFlatL2(self.dim) if euclidean else faiss.IndexFlatIP(self.dim)
-        if self.dtype in BYTES and self.metric != "angular":
-            index = faiss.IndexIVFScalarQuantizer(quantizer, self.dim, self.nlist, BYTES[self.dtype], metric, False)
-        else:
-            index = faiss.IndexIVFFlat(quantizer, self.dim, self.nlist, metric)
-        index.cp.spherical = not euclidean
-        return index
-
-    def _floats(self, vectors: np.ndarray) -> np.ndarray:
-        """As faiss takes them; the angle is the inner product of vectors of length 1."""
-        vectors = np.ascontiguousarray(vectors, np.float32)
-        if self.metric == "angular":
-            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-        return vectors
-
     def _scan(self, queries: np.ndarray, k: int, rows: np.ndarray) -> np.ndarray:
         if not len(rows):
             return np.full((len(queries), k), -1)
-        _, places = faiss.knn(queries, self._floats(self.base.take(rows, axis=0)), k, self.index.metric_type)
+        matching = prepared(self.base.take(rows, axis=0), self.metric)
+        _, places = faiss.knn(queries, matching, k, self.index.metric_type)
         return np.where(places < 0, -1, rows[places])
 
     def _probe(

@@ -15,9 +15,9 @@ from scipy.sparse import csr_matrix
 
 from ann_bench import Algorithm
 from ann_bench.tags import Share, shares
+from ann_bench.vectors import prepared
 
 BLOCK = 1000  # rows of one insert: zvec takes up to 1,024
-TINY = np.finfo(np.float32).tiny
 TYPES = {"float32": "VECTOR_FP32", "float16": "VECTOR_FP16", "int8": "VECTOR_INT8"}
 
 
@@ -41,7 +41,7 @@ class Zvec(Algorithm):
         collection = zvec.create_and_open(path, zvec.CollectionSchema(name="rows", fields=fields, vectors=vectors))
         for start in range(0, len(base), BLOCK):
             rows = self._vectors(base[start : start + BLOCK])
-            held = _lists(None if tags is None else tags[start : start + BLOCK], len(rows))
+            held = [[]] * len(rows) if tags is None else tags[start : start + BLOCK].tolil().rows.tolist()
             documents = zip(range(start, start + len(rows)), rows, held, strict=True)
             collection.insert([zvec.Doc(str(row), None, {"vector": v}, {"tags": t}) for row, v, t in documents])
         collection.optimize()
@@ -71,16 +71,4 @@ class Zvec(Algorithm):
         return answers
 
     def _vectors(self, vectors: np.ndarray) -> np.ndarray:
-        """As zvec takes them; the angle is the inner product of vectors of length 1."""
-        vectors = np.ascontiguousarray(vectors, self.taken)
-        if self.metric == "angular":
-            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), TINY)
-        return vectors
-
-
-def _lists(tags: csr_matrix | None, rows: int) -> list[list[int]]:
-    """The tags of each row."""
-    if tags is None:
-        return [[]] * rows
-    ends, flat = tags.indptr.tolist(), tags.indices.tolist()
-    return [flat[ends[row] : ends[row + 1]] for row in range(rows)]
+        return prepared(vectors, self.metric, self.taken)

@@ -6,9 +6,9 @@ import numpy as np
 import scann
 
 from ann_bench import Algorithm
+from ann_bench.vectors import prepared
 
 FEW = 1024  # up to so many rows are all compared: too few to learn codes from
-TINY = np.finfo(np.float32).tiny
 
 
 class Scann(Algorithm):
@@ -59,8 +59,4 @@ class Scann(Algorithm):
         return answers
 
     def _floats(self, vectors: np.ndarray) -> np.ndarray:
-        """As scann takes them; the angle is the inner product of vectors of length 1."""
-        vectors = np.ascontiguousarray(vectors, np.float32)
-        if self.metric == "angular":
-            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), TINY)
-        return vectors
+        return prepared(vectors, self.metric)

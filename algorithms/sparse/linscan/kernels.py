@@ -15,6 +15,13 @@ LEVELS = 128  # magnitudes of a weight: 1 to 127
 CHUNK = 128  # scores that are looked at together
 
 
+def fixed(array: Array, dtype: type | None = None) -> Array:
+    """A plain read-only view: mapped, read-only and ordinary arrays are all of one type to the compiler."""
+    view = np.asarray(array, dtype).view()
+    view.setflags(write=False)
+    return view
+
+
 @njit(nogil=True)
 def largest(terms: Array, weights: Array, scale: Array) -> None:
     """Raise `scale[term]` to the largest magnitude of the term's weights."""

@@ -26,7 +26,8 @@ class Linscan(Algorithm):
         if self.metric != "ip":
             raise ValueError(f"linscan finds the largest inner product; it cannot search by {self.metric}")
         self.pool = ThreadPoolExecutor(self.threads)
-        self.base = indptr, terms, weights = _fixed(base.indptr, np.int64), *map(_fixed, (base.indices, base.data))
+        indptr, terms, weights = kernels.fixed(base.indptr, np.int64), *map(kernels.fixed, (base.indices, base.data))
+        self.base = indptr, terms, weights
         count, dim = base.shape
         blocks = [slice(start, min(start + kernels.ROWS, count)) for start in range(0, count, kernels.ROWS)]
         scales = np.zeros((self.threads, dim), np.float32)
@@ -74,10 +75,3 @@ class Linscan(Algorithm):
         borders = np.linspace(0, len(answers), min(PARTS * self.threads, len(answers)) + 1).astype(int).tolist()
         list(self.pool.map(answer, borders[:-1], borders[1:]))
         return answers
-
-
-def _fixed(array: np.ndarray, dtype: type | None = None) -> np.ndarray:
-    """A plain read-only view: mapped, read-only and ordinary arrays are all of one type to the compiler."""
-    fixed = np.asarray(array, dtype).view()
-    fixed.setflags(write=False)
-    return fixed

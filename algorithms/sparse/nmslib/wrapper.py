@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import nmslib
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -18,8 +20,7 @@ class Nmslib(Algorithm):
         """Add block by block, then build the graph."""
         if self.metric != "ip":
             raise ValueError(f"nmslib finds the largest inner product; it cannot search by {self.metric}")
-        kinds = {"data_type": nmslib.DataType.SPARSE_VECTOR, "dtype": nmslib.DistType.FLOAT}
-        self.index = nmslib.init(method="hnsw", space="negdotprod_sparse_fast", **kinds)
+        self.index = _empty_index()
         for start in range(0, base.shape[0], BLOCK):
             block = base[start : start + BLOCK].astype(np.float32)
             self.index.addDataPointBatch(block, np.arange(start, start + block.shape[0], dtype=np.int32))
@@ -41,3 +42,19 @@ class Nmslib(Algorithm):
             for line, (rows, _) in enumerate(found):
                 answers[line, : len(rows)] = rows
         return answers
+
+    def save(self, folder: Path) -> None:
+        """The graph, and the rows beside it."""
+        self.index.saveIndex(str(folder / "index"), save_data=True)
+
+    def load(self, folder: Path) -> bool:
+        """What `save` wrote."""
+        self.index = _empty_index()
+        self.index.loadIndex(str(folder / "index"), load_data=True)
+        self.rows = len(self.index)
+        return True
+
+
+def _empty_index() -> nmslib.dist.FloatIndex:
+    kinds = {"data_type": nmslib.DataType.SPARSE_VECTOR, "dtype": nmslib.DistType.FLOAT}
+    return nmslib.init(method="hnsw", space="negdotprod_sparse_fast", **kinds)

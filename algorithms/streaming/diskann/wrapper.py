@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import diskannpy
 import numpy as np
+from labels import ids_once
 
 from ann_bench import Algorithm
+from ann_bench.vectors import prepared
 
 BLOCK = 1 << 16  # rows that are cast at once, on their way into diskannpy
 SLACK = 4  # deleted points are consolidated when they are a quarter of the points that may be live
@@ -21,6 +23,7 @@ class DiskANN(Algorithm):
     def setup(self, max_points: int) -> None:
         """An empty graph, with room for the deleted points that wait to be consolidated."""
         self.room, self.waiting = max_points + max_points // SLACK + 1, 0
+        self.label_of, self.id_of = {}, np.full(1, -1, np.int64)  # diskannpy has no label 0
         self.number = np.dtype(self.dtype if self.dtype in ("int8", "uint8") and self.metric == "euclidean" else "f4")
         self.index = diskannpy.DynamicMemoryIndex(
             distance_metric="mips" if self.metric == "ip" else "l2",
@@ -34,8 +37,6 @@ class DiskANN(Algorithm):
             search_threads=self.threads,
             initial_search_complexity=self.build["complexity"],
         )
-        self.label_of: dict[int, int] = {}
-        self.id_of = np.full(1, -1, np.int64)  # diskannpy has no label 0
 
     def set_query_arguments(self, search: int) -> None:
         """See the class."""
@@ -48,7 +49,8 @@ class DiskANN(Algorithm):
             if len(self.label_of) + self.waiting + len(some) > self.room:
                 self._consolidate()
             labels = np.arange(len(self.id_of), len(self.id_of) + len(some), dtype=np.uint32)
-            self.index.batch_insert(self._numbers(vectors[start : start + BLOCK]), labels, self.threads)
+            block = prepared(vectors[start : start + BLOCK], self.metric, self.number)
+            self.index.batch_insert(block, labels, self.threads)
             self.id_of = np.append(self.id_of, some)
             self.label_of.update(zip(some.tolist(), labels.tolist(), strict=True))
 
@@ -67,28 +69,11 @@ class DiskANN(Algorithm):
         answers = np.full((len(queries), k), -1, np.int64)
         width = min(k, len(self.label_of))
         if width and len(queries):
-            found = self.index.batch_search(self._numbers(queries), width, max(self.search, width), self.threads)
-            labels = np.where(found.identifiers < len(self.id_of), found.identifiers, 0).astype(np.int64)
-            answers[:, :width] = _once(self.id_of[labels])
+            queries = prepared(queries, self.metric, self.number)
+            found = self.index.batch_search(queries, width, max(self.search, width), self.threads)
+            answers[:, :width] = ids_once(self.id_of, found.identifiers)
         return answers
 
     def _consolidate(self) -> None:
-        if self.waiting:
-            self.index.consolidate_delete()
-            self.waiting = 0
-
-    def _numbers(self, vectors: np.ndarray) -> np.ndarray:
-        vectors = np.ascontiguousarray(vectors, self.number)
-        if self.metric == "angular":
-            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-        return vectors
-
-
-def _once(ids: np.ndarray) -> np.ndarray:
-    """Each line without -1 and repetitions, which go to its end as -1."""
-    order = ids.argsort(axis=1, kind="stable")
-    ranked = np.take_along_axis(ids, order, axis=1)
-    again = np.zeros(ids.shape, bool)
-    np.put_along_axis(again, order[:, 1:], ranked[:, 1:] == ranked[:, :-1], axis=1)
-    gone = again | (ids < 0)
-    return np.take_along_axis(np.where(gone, -1, ids), gone.argsort(axis=1, kind="stable"), axis=1)
+        self.index.consolidate_delete()
+        self.waiting = 0

@@ -6,6 +6,7 @@ import numpy as np
 from scann.scann_ops.py import scann_ops_pybind as scann
 
 from ann_bench import Algorithm
+from ann_bench.vectors import prepared
 
 BLOCK = 1 << 16  # rows that are cast to float32 at once, on their way into scann
 BATCH = 1 << 10  # rows of one step of an upsert
@@ -21,6 +22,7 @@ class Scann(Algorithm):
     def setup(self, max_points: int) -> None:
         """Begin without an index: there is nothing to learn from."""
         self.index: scann.ScannSearcher | None = None
+        self.space = "squared_l2" if self.metric == "euclidean" else "dot_product"
         self.known = self.fresh = self.renewals = 0
 
     def set_query_arguments(self, search: int, rerank: int) -> None:
@@ -32,7 +34,7 @@ class Scann(Algorithm):
         for start in range(0, len(ids), BLOCK):
             block, names = self._floats(vectors[start : start + BLOCK]), ids[start : start + BLOCK].tolist()
             if self.index is None:
-                builder = scann.builder(block, 10, self._distance()).score_brute_force()
+                builder = scann.builder(block, 10, self.space).score_brute_force()
                 self.index = builder.set_n_training_threads(self.threads).build(docids=names)
                 self.index.set_num_threads(max(1, self.threads - 1))  # the caller works beside the pool
             else:
@@ -67,17 +69,10 @@ class Scann(Algorithm):
         """A rebalance with another configuration: more partitions for more points."""
         self.known, self.fresh, self.renewals = self.index.size(), 0, self.renewals + 1
         leaves = round(self.build["leaves"] * self.known**0.5)
-        builder = scann.builder(np.empty((0, self.dim), np.float32), 10, self._distance())
+        builder = scann.builder(np.empty((0, self.dim), np.float32), 10, self.space)
         builder = builder.tree(leaves, min(self.search, leaves), training_sample_size=50 * leaves)
         builder = builder.score_ah(2, anisotropic_quantization_threshold=0.2).reorder(self.rerank)
         self.index.rebalance(builder.create_config())
 
-    def _distance(self) -> str:
-        return "squared_l2" if self.metric == "euclidean" else "dot_product"
-
     def _floats(self, vectors: np.ndarray) -> np.ndarray:
-        """As scann takes them; the angle is the inner product of vectors of length 1."""
-        vectors = np.ascontiguousarray(vectors, np.float32)
-        if self.metric == "angular":
-            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-        return vectors
+        return prepared(vectors, self.metric)

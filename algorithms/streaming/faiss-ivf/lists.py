@@ -1,0 +1,28 @@
+"""Inverted lists without points."""
+
+from __future__ import annotations
+
+import faiss
+import numpy as np
+
+from ann_bench import Algorithm
+
+BYTES = {"uint8": faiss.ScalarQuantizer.QT_8bit_direct, "int8": faiss.ScalarQuantizer.QT_8bit_direct_signed}
+
+
+def empty_index(entry: Algorithm, nlist: int, sample: np.ndarray) -> faiss.IndexIVF:
+    """`nlist` lists learned from a sample, with a table of where each id lies.
+
+    Bytes stay bytes, but for angles; everything else becomes float32.
+    """
+    euclidean = entry.metric == "euclidean"
+    metric = faiss.METRIC_L2 if euclidean else faiss.METRIC_INNER_PRODUCT
+    quantizer = faiss.IndexFlat(entry.dim, metric)
+    if entry.dtype in BYTES and entry.metric != "angular":
+        index = faiss.IndexIVFScalarQuantizer(quantizer, entry.dim, nlist, BYTES[entry.dtype], metric, False)
+    else:
+        index = faiss.IndexIVFFlat(quantizer, entry.dim, nlist, metric)
+    index.cp.spherical = not euclidean  # or long centroids would draw everything to themselves
+    index.train(sample)
+    index.set_direct_map_type(faiss.DirectMap.Hashtable)
+    return index
