@@ -175,7 +175,8 @@ def _job(common: Setting, entry: Entry, hashes: dict[str, str | None]) -> Job:
     here = common.sandbox.environment(entry)
     shared = _identity_fields(common, entry, hashes, here)
     configs = tuple(Config(Identity({**shared, "build": build, "query": query}), query) for query in queries)
-    return Job(entry, build, configs, dict(here.details), _refusal(common, here, len(queries)))
+    about = {"open_source": entry.config.open_source, "description": entry.config.description}
+    return Job(entry, build, configs, {**here.details, **about}, _refusal(common, here, len(queries)))
 
 
 def _identity_fields(common: Setting, entry: Entry, hashes: dict[str, str | None], here: Environment) -> dict[str, Any]:

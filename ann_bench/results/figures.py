@@ -37,9 +37,9 @@ class Figures:
 
     `build` and `query` are canonical JSON. Recall lies within 0 and 1, `qps` counts queries per second. `invalid`
     counts the ids of each of INVALID_KINDS in the worst run; `notes` say what looks odd. `stages` has the figures of
-    each operation, where the workload changes the index. Of range searches `recall` is average precision (`radius` is
-    NaN of all others); `measured` names what it is. A bundle that is not `ok` has the figures of what it did
-    measure; they are no result.
+    each operation, where the workload changes the index; `rates` are queries per second by build and run. Of range
+    searches `recall` is average precision (`radius` is NaN of all others); `measured` names what it is. A bundle that
+    is not `ok` has the figures of what it did measure; they are no result.
     """
 
     track: str
@@ -79,6 +79,7 @@ class Figures:
     notes: tuple[str, ...] = ()
     invalid: Mapping[str, int] = field(default_factory=dict)
     stages: tuple[Stage, ...] = ()
+    rates: tuple[tuple[float, ...], ...] = ()
     identity: Identity = field(default_factory=lambda: Identity({}))
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -161,6 +162,7 @@ def figures(bundle: Bundle) -> Figures:
         notes=notes(bundle),
         invalid=_invalid(bundle),
         stages=stages(bundle, means) if streams else (),
+        rates=tuple(map(tuple, rates.tolist())),
         identity=identity,
         provenance=bundle.provenance,
     )

@@ -50,7 +50,7 @@ class Store:
 
     def get(self, identity: Identity, *, answers: bool = True) -> Bundle:
         """The bundle of this identity, with its ids if `answers`; ResultError where there is none or it is damaged."""
-        return self._read(self.path(identity), answers=answers)
+        return read(self.path(identity), answers=answers)
 
     def write(self, bundle: Bundle) -> Path:
         """Keep a bundle (in the place of an earlier one of the same identity); StorageError where it cannot be."""
@@ -74,13 +74,9 @@ class Store:
         Without `answers` the bundles come without their ids, which figures do not need: a thousand results
         pass through little memory. Raises UsageError where the folder does not exist or holds no result.
         """
-        paths = self._paths()
-        if not paths:
-            state = "holds no results" if self.folder.is_dir() else "does not exist"
-            raise UsageError(f"results folder {self.folder} {state}; make some with `ann-bench run --track NAME`")
-        for path in paths:
+        for path in self.paths():
             try:
-                yield self._read(path, answers=answers)
+                yield read(path, answers=answers)
             except ResultError as error:
                 yield Damaged(path, str(error))
 
@@ -90,15 +86,20 @@ class Store:
         good = [item for item in found if isinstance(item, Bundle)]
         return good, [item for item in found if isinstance(item, Damaged)]
 
-    def _paths(self) -> list[Path]:
-        if not self.folder.is_dir():
-            return []
+    def paths(self) -> list[Path]:
+        """Every file that should be a bundle, sorted; UsageError where the folder does not exist or holds none."""
         found = (p for p in self.folder.rglob("*") if p.suffix in (files.SUFFIX, ".hdf5"))
-        return sorted(path for path in found if not path.name.startswith(".") and path.is_file())
+        paths = sorted(path for path in found if not path.name.startswith(".") and path.is_file())
+        if not paths:
+            state = "holds no results" if self.folder.is_dir() else "does not exist"
+            raise UsageError(f"results folder {self.folder} {state}; make some with `ann-bench run --track NAME`")
+        return paths
 
-    def _read(self, path: Path, *, answers: bool) -> Bundle:
-        bundle = files.read(path, answers=answers)
-        if path.stem != bundle.identity.key:
-            # a copy would count twice
-            raise ResultError(f"{path}: is the result {bundle.identity.key} under another name; rename or remove it")
-        return bundle
+
+def read(path: Path, *, answers: bool = True) -> Bundle:
+    """The bundle in a file; ResultError where it is damaged or goes by another name than its own."""
+    bundle = files.read(path, answers=answers)
+    if path.stem != bundle.identity.key:
+        # a copy would count twice
+        raise ResultError(f"{path}: is the result {bundle.identity.key} under another name; rename or remove it")
+    return bundle

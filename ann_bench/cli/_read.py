@@ -1,0 +1,60 @@
+"""What commands that show results read: the wanted figures, and the files that are no results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from ann_bench.results.figures import Figures
+    from ann_bench.results.store import Damaged
+
+
+@dataclass
+class Source:
+    """The wanted figures of some folders; `seen` counts all good results."""
+
+    folders: Sequence[Path]
+    wanted: dict[str, str]
+    figures: list[Figures] = field(default_factory=list)
+    damaged: list[Damaged] = field(default_factory=list)
+    seen: int = 0
+
+    def nothing(self) -> str:
+        """Why there is nothing to show."""
+        places = ", ".join(map(str, self.folders))
+        if not self.figures and self.seen:
+            filters = " ".join(f"--{name} {value}" for name, value in self.wanted.items())
+            return f"no result in {places} is of {filters}"
+        return f"none of {self.seen} results in {places} is ok; see `ann-bench export --format markdown`"
+
+    def complaint(self) -> str:
+        """The line that ends a command which had to leave something out."""
+        count = len(self.damaged)
+        return f"{count} damaged file{'s' * (count > 1)} left out; measure again or remove them"
+
+
+def read_figures(folders: Sequence[Path], *, track: str | None = None, dataset: str | None = None) -> Source:
+    """The figures of results in some folders; damaged files are named on standard error."""
+    from ann_bench.datasets.cache import cache_root
+    from ann_bench.results.cached import cached_figures
+    from ann_bench.results.store import Damaged, Store
+
+    wanted = {name: value for name, value in (("track", track), ("dataset", dataset)) if value is not None}
+    source = Source(folders, wanted)
+    keys: set[str] = set()
+    for folder in folders:
+        for item in cached_figures(Store(folder), cache_root() / ".figures"):
+            if isinstance(item, Damaged):
+                click.echo(f"left out: {item.reason}", err=True)
+                source.damaged.append(item)
+            elif item.identity.key not in keys:
+                keys.add(item.identity.key)
+                source.seen += 1
+                if all(getattr(item, name) == value for name, value in wanted.items()):
+                    source.figures.append(item)
+    return source

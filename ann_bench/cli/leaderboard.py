@@ -1,0 +1,92 @@
+"""`ann-bench leaderboard`: ranks and tiers, from results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ann_bench.cli._read import read_figures
+from ann_bench.cli._table import plain_table
+from ann_bench.errors import ResultError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from ann_bench.report.leaderboard import Board
+    from ann_bench.results.published import Published
+
+
+@click.command("leaderboard")
+@click.option("--results", type=click.Path(path_type=Path), multiple=True, default=(Path("results"),),
+              show_default=True, help="Folder of results; may be given again.")  # fmt: skip
+@click.option("--track", help="Only this track.")
+@click.option("--dataset", help="Only this data set.")
+@click.option("--format", "form", type=click.Choice(["table", "markdown", "csv", "json"]), default="table",
+              show_default=True, help="What to print.")  # fmt: skip
+@click.option("--published", type=click.Path(path_type=Path, dir_okay=False), multiple=True,
+              help="A result table of big-ann-benchmarks (csv) to show beside; may be given again.")  # fmt: skip
+@click.option("--published-on", default="machine not named", show_default=True, metavar="MACHINE",
+              help="The machine on which the published results were measured.")  # fmt: skip
+def command(
+    results: tuple[Path, ...], track: str | None, dataset: str | None, form: str, published: tuple[Path, ...],
+    published_on: str,
+) -> None:  # fmt: skip
+    """Rank entries by the official score of each track, in tiers of those that cannot be told apart.
+
+    Only results under the same limits, on the same machine and data stand in one table; others are named below it with
+    what differs. Published results are shown beside, and never ranked with measured ones.
+
+    \b
+    Example: ann-bench leaderboard --track filtered --format markdown
+             ann-bench leaderboard --published filter.csv --published-on "Azure D8lds v5"
+    """
+    from ann_bench.report.board_table import FORMATS
+    from ann_bench.report.leaderboard import boards
+    from ann_bench.results.published import read_published
+
+    beside = [row for path in published for row in read_published(path, published_on)]
+    source = read_figures(results, track=track, dataset=dataset)
+    found = boards(source.figures)
+    if not found:
+        raise UsageError(f"nothing to rank: {source.nothing()}")
+    if form == "table":
+        _print(found, beside)
+    else:
+        click.echo(FORMATS[form](found, beside), nl=False)
+    if source.damaged:
+        raise ResultError(source.complaint())
+
+
+def _print(found: Sequence[Board], beside: Sequence[Published]) -> None:
+    from rich.console import Console
+
+    from ann_bench.report.board_table import OVERALL, overall_cells
+
+    console = Console(highlight=False, width=None)
+    if not console.is_terminal:
+        console.width = WIDTH
+    for board in found:
+        _print_board(console, board, beside)
+    if len(found) > 1:
+        console.print("Overall, by mean rank (a board without the entry counts as its last rank)", style="bold")
+        console.print(plain_table(OVERALL, overall_cells(found), left={0}))
+
+
+#: Columns where the output is no terminal.
+WIDTH = 120
+
+
+def _print_board(console: Console, board: Board, beside: Sequence[Published]) -> None:
+    from ann_bench.report.board_table import HEADS, cells, conditions, head, remarks, rows
+
+    shown = rows(board, beside)
+    console.print(head(board), style="bold", markup=False)
+    console.print(conditions(board), style="dim", markup=False)
+    console.print(plain_table(HEADS, [cells(row) for row in shown if row["standing"] == "ranked"], left={2, 3, 8}))
+    for line in remarks(shown):
+        console.print(line, style="dim", markup=False)
+    console.print()

@@ -1,0 +1,175 @@
+"""Who leads a track on a data set: ranks, tiers, and what was left out and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ann_bench.report.pareto import CONDITIONS, Picture, pictures
+from ann_bench.report.ranking import best_per_algorithm, score_of
+from ann_bench.results.figures import Figures, canonical
+from ann_bench.results.newest import date
+from ann_bench.stats import tiers
+from ann_bench.tracks import Score
+
+#: What conditions are called in a reason; those that are not here go by their own names.
+_NAMES = {"memory_limit_bytes": "memory limit", "data_hash": "data", "machine": "machine", "cpus": "CPUs"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """One entry in a board: its best operating point by the score.
+
+    `rank` and `tier` count from 1. Entries of one tier cannot be told apart. `best` is None, and rank and tier 0,
+    where no result of the entry can be ranked; `why` then says so.
+    """
+
+    algorithm: str
+    rank: int = 0
+    tier: int = 0
+    best: Figures | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A result that is good, and was measured under other conditions than those of the board."""
+
+    best: Figures
+    reason: str
+
+
+@dataclass(frozen=True)
+class Board:
+    """The ranking of one track on one data set under one set of conditions.
+
+    `score.figure` (`qps`, `recall`) is ranked. `isolated` says whether entries ran in containers;
+    those that did not are no contest between people who do not trust each other.
+    """
+
+    name: str
+    sample: Figures
+    score: Score
+    places: tuple[Place, ...]
+    apart: tuple[Apart, ...] = ()
+
+    @property
+    def isolated(self) -> bool:
+        """Whether the entries were kept from each other, from the network and from the truth."""
+        return self.sample.sandbox != "process"
+
+
+def boards(figures: Iterable[Figures]) -> list[Board]:
+    """A board for each track, data set, query set and k, by name.
+
+    Where results were measured under several conditions, containers come before processes, then the conditions with the
+    most entries, then the newest; the best of each entry under the others are listed apart. Tracks that nobody here
+    knows have no ranking rule, and so no board.
+    """
+    groups: dict[tuple[object, ...], list[Picture]] = {}
+    for picture in pictures(figures):
+        one = picture.points[0]
+        groups.setdefault((one.track, one.dataset, one.queries, one.k, one.radius), []).append(picture)
+    found = []
+    for rivals in groups.values():
+        score = score_of(rivals[0].points[0].track)
+        if score is not None:
+            rivals.sort(key=_weight, reverse=True)
+            found.append(_board(rivals, score))
+    return sorted(found, key=lambda board: board.name)
+
+
+def _weight(picture: Picture) -> tuple[bool, int, str]:
+    return picture.points[0].sandbox != "process", len(picture.algorithms), max(map(date, picture.points))
+
+
+def _board(rivals: Sequence[Picture], score: Score) -> Board:
+    first = rivals[0]
+    places = _places(first, score)
+    ranked = {place.algorithm for place in places if place.best}
+    apart = [
+        Apart(best, _difference(first.points[0], best))
+        for other in rivals[1:]
+        for best in best_per_algorithm(other.points, score).values()
+        if best is not None
+    ]
+    apart.sort(key=lambda one: (one.best.algorithm in ranked, one.best.algorithm))
+    return Board(min(one.name for one in rivals), first.points[0], score, tuple(places), tuple(apart))
+
+
+def _places(picture: Picture, score: Score) -> list[Place]:
+    best = best_per_algorithm([*picture.points, *picture.failures], score)
+    ranked = [one for one in best.values() if one is not None]
+    levels = tiers_of(ranked, score)
+    places = [
+        Place(one.algorithm, rank, tier, one)
+        for rank, (one, tier) in enumerate(zip(ranked, levels, strict=True), start=1)
+    ]
+    return places + [Place(name, why=_why(picture, name, score)) for name, one in best.items() if one is None]
+
+
+def tiers_of(ranked: Sequence[Figures], score: Score) -> list[int]:
+    """The tier of each result, best first: rates by the interval of their ratio, recalls by their own intervals."""
+    if score.figure == "qps":
+        found = tiers([one.rates for one in ranked])
+        return [max(found[: place + 1]) for place in range(len(found))]
+    levels: list[int] = []
+    opened, tier = math.nan, 0
+    for one in ranked:
+        if not one.recall_high >= opened:
+            opened, tier = one.recall_low if math.isfinite(one.recall_low) else one.recall, tier + 1
+        levels.append(tier)
+    return levels
+
+
+def _why(picture: Picture, name: str, score: Score) -> str:
+    """Why no result of an entry is ranked."""
+    mine = [one for one in (*picture.points, *picture.failures) if one.algorithm == name]
+    recalls = [one.recall for one in mine if one.ok and math.isfinite(one.recall)]
+    if recalls and score.least_recall is not None:
+        return f"best {mine[0].measured} {max(recalls):.4f}, below {score.least_recall:.2f}"
+    failed = next((one for one in mine if not one.ok), None)
+    return f"{failed.status}: {failed.detail}" if failed else "not measured"
+
+
+def _difference(one: Figures, other: Figures) -> str:
+    """Which conditions differ: `machine: A, not B`."""
+    mine, its = one.identity.fields, other.identity.fields
+    differing = [name for name in CONDITIONS if canonical(mine.get(name)) != canonical(its.get(name))]
+    plain = [name for name in differing if name not in ("limits", "workload")] or differing
+    return "; ".join(f"{_NAMES.get(name, name)} {_shown(its.get(name), name)}" for name in plain)
+
+
+def _shown(value: object, name: str) -> str:
+    if name == "memory_limit_bytes" and isinstance(value, int):
+        return f"{value / 2**30:.3g} GiB"
+    return "differs" if isinstance(value, Mapping | list) else str(value)
+
+
+@dataclass(frozen=True)
+class Overall:
+    """An entry over several boards: the mean of its ranks, a board without it counting as the last rank."""
+
+    algorithm: str
+    mean_rank: float
+    boards: int
+    wins: int
+
+
+def overall(found: Sequence[Board]) -> list[Overall]:
+    """All entries by their mean rank over the boards in which any entry is ranked."""
+    counted = [board for board in found if any(place.best for place in board.places)]
+    names = sorted({place.algorithm for board in counted for place in board.places})
+    rows = []
+    for name in names:
+        ranks = []
+        wins = present = 0
+        for board in counted:
+            ranked = {place.algorithm: place for place in board.places if place.best}
+            place = ranked.get(name)
+            ranks.append(place.rank if place else len(ranked) + 1)
+            present += place is not None
+            wins += place is not None and place.tier == 1
+        rows.append(Overall(name, math.fsum(ranks) / len(ranks), present, wins))
+    return sorted(rows, key=lambda row: (row.mean_rank, row.algorithm))
