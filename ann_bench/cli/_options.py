@@ -58,7 +58,7 @@ class CpuSet(click.ParamType):  # type: ignore[type-arg]
 
 def messages() -> Console:
     """The console for what goes on: the library's log at level INFO, on standard error."""
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
     logger = logging.getLogger("ann_bench")
     logger.handlers = [_Lines(console)]
     logger.setLevel(logging.INFO)

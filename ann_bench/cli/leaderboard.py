@@ -66,7 +66,7 @@ def _print(found: Sequence[Board], beside: Sequence[Published]) -> None:
 
     from ann_bench.report.board_table import OVERALL, overall_cells
 
-    console = Console(highlight=False, width=None)
+    console = Console(highlight=False, emoji=False)
     if not console.is_terminal:
         console.width = WIDTH
     for board in found:

@@ -74,7 +74,7 @@ def _print(found: list[Advice]) -> None:
     from ann_bench.report import format as show
     from ann_bench.report.recommend import built
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     if not console.is_terminal:
         console.width = 120
     for advice in found:

@@ -96,7 +96,7 @@ def cells(row: Mapping[str, Any]) -> list[str]:
         "" if row["rank"] is None else str(row["rank"]),
         "" if row["tier"] is None else str(row["tier"]),
         str(row["algorithm"]),
-        {True: "open", False: "closed"}.get(row["open_source"], "?"),
+        {True: "open", False: "closed"}.get(row["open_source"], show.MISSING),
         show.recall(number("recall")),
         show.short_rate(number("qps"), *interval),
         show.seconds(number("build_seconds")),
