@@ -51,6 +51,6 @@ def offsets_of(counts: Ints) -> npt.NDArray[np.int64]:
 
 def places_of(offsets: npt.NDArray[np.int64], queries: Ints) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The offsets of the lists of these queries alone, and where their values lie among all."""
-    chosen = offsets_of(np.diff(offsets)[queries])
+    chosen = offsets_of(offsets[1:][queries] - offsets[:-1][queries])
     starts = offsets[:-1][queries] - chosen[:-1]
     return chosen, np.arange(chosen[-1]) + np.repeat(starts, np.diff(chosen))

@@ -15,6 +15,7 @@ from ann_bench.cli._progress import bars
 from ann_bench.errors import StorageError, UsageError
 
 if TYPE_CHECKING:
+    from ann_bench.judge.disguise import Challenge
     from ann_bench.judge.plan import Options, Plan
     from ann_bench.judge.run import Tally
     from ann_bench.results.model import Bundle
@@ -88,6 +89,18 @@ class Request:
     "--plots", type=click.Path(path_type=Path), default="plots", show_default=True, help="Where plots are drawn."
 )
 @click.option("--force", is_flag=True, help="Measure again what is there already.")
+@click.option(
+    "--challenge",
+    metavar="SEED",
+    help="Measure on the data in disguise (docs/audit.md): the truth stays, what is known of the set is of no use.",
+)
+@click.option(
+    "--challenge-by",
+    type=click.Choice(["rows", "columns", "both"]),
+    default="both",
+    show_default=True,
+    help="What a challenge changes: the numbers of rows, or coordinates, terms and tags. Streams: columns.",
+)
 @click.option("--list", "only_list", is_flag=True, help="Show what would run, and run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(only_list: bool, **options: Any) -> int:
@@ -102,6 +115,7 @@ def command(only_list: bool, **options: Any) -> int:
 
     names = {field.name for field in dataclasses.fields(Options)}
     renamed = {
+        "challenge": _challenge(options.pop("challenge"), options.pop("challenge_by")),
         "memory_bytes": options.pop("memory"),
         "build_seconds": options.pop("build_limit"),
         "timeout_seconds": options.pop("timeout"),
@@ -119,6 +133,12 @@ def command(only_list: bool, **options: Any) -> int:
     with bars(console) as progress:
         tally = execute(plan, store, force=request.force, progress=progress)
     return _show(plan, tally, store, request, console)
+
+
+def _challenge(seed: str | None, by: str) -> Challenge | None:
+    from ann_bench.judge.disguise import Challenge
+
+    return None if seed is None else Challenge(seed, rows=by != "columns", columns=by != "rows")
 
 
 def _plan(request: Request, choice: Options, console: Console, *, build: bool) -> Plan:
@@ -207,20 +227,23 @@ def _list(plan: Plan, store: Any, request: Request) -> int:
 
 def _show(plan: Plan, tally: Tally, store: Any, request: Request, console: Console) -> int:
     """The table, the plot, and one line that says what was done."""
+    from ann_bench.report.challenge import beside
     from ann_bench.report.plot import plot
     from ann_bench.report.table import results_table
     from ann_bench.results.figures import figures
     from ann_bench.results.model import Bundle
 
     rows = [figures(bundle) for bundle in tally.bundles]
+    screen = Console()
+    screen = screen if screen.is_terminal else Console(width=WIDTH)
     if not request.as_json:
-        screen = Console()
-        screen = screen if screen.is_terminal else Console(width=WIDTH)
         screen.print(results_table(rows, plan.setting.k, plan.setting.track.score))
     failed = sum(not row.ok for row in rows)
     if failed:
         console.print(f"{failed} of {len(rows)} results are not ok: exit code 1", style="yellow")
     mine = [b for b in store.scan() if isinstance(b, Bundle) and _place_of(b) == _place(plan)]
+    if plan.setting.challenge and not request.as_json:
+        screen.print(beside(rows, [figures(bundle) for bundle in mine]))
     drawn: list[Path] = []
     try:
         drawn = plot(mine, request.plots)

@@ -76,7 +76,7 @@ class _Build:
 
     def index(self, records: Sequence[Record]) -> int:
         """Build one index and measure configs with it; returns how many of them are done with, failed or not."""
-        setting, dataset = self.setting, self.job.dataset(self.setting.dataset)
+        setting, dataset = self.setting, self.job.dataset(self.setting.shown.dataset)
         spec = WorkerSpec(self.job.entry, setting.limits, setting.cpus, tuple(files(dataset)))
         driver = Driver(setting.sandbox.open(spec), dataset, setting.limits, setting.workload.asked)
         steps: list[Step] = []
@@ -171,9 +171,10 @@ class _Build:
         run, index, search = place
         operation = self.setting.workload.searches[search]
         where = (self.build, run, search)
-        asked = published(self.setting.dataset, operation)
+        shown = self.setting.shown
+        asked = shown.asked(published(self.setting.dataset, operation))
         ids, window = driver.search(asked, operation, record.order(*where))
-        record.add(where, ids, window)
+        record.add(where, shown.back(ids), window)
         record.steps.append(self._step(Call("search", index, run, operation.queries), window))
 
     def _change(self, place: tuple[int, int], driver: Driver, record: Record) -> None:
@@ -194,13 +195,14 @@ class _Build:
         operations = self.setting.workload.operations
         places = [index for index, operation in enumerate(operations) if isinstance(operation, Search)]
         for search, (index, operation) in enumerate(zip(places, self.setting.workload.searches, strict=True)):
-            asked = controls.asked(record.variant, search)
+            asked = self.setting.shown.asked(controls.asked(record.variant, search))
             order = record.order(self.build, self.setting.runs, search)
             try:
                 ids, window = driver.search(asked, operation, order)
             except EntryFailure as failure:
                 raise failure.within("the control batch") from failure
-            record.add_control((self.build, search), taken(ids, controls.numbers[search]), window)
+            ids = self.setting.shown.back(taken(ids, controls.numbers[search]))
+            record.add_control((self.build, search), ids, window)
             record.steps.append(self._step(Call("control", index, points=operation.queries), window))
 
     def _finished(self, record: Record) -> None:

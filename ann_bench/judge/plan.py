@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from ann_bench.datasets.dataset import Dataset
 from ann_bench.datasets.fingerprint import fingerprint
 from ann_bench.entries.entry import Entry, entry_hash, plan_configs
 from ann_bench.errors import UsageError
+from ann_bench.judge.disguise import Challenge, Disguise, disguised, fitting
 from ann_bench.judge.provenance import machine
 from ann_bench.results.model import Identity, Outcome, Status
 from ann_bench.sandbox import LEAST_MEMORY, Environment, Sandbox
@@ -31,11 +33,15 @@ class Options:
     memory_bytes: int | None = None
     build_seconds: float | None = None
     timeout_seconds: float | None = None
+    challenge: Challenge | None = None
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What all the measurements of one run have in common."""
+    """What all the measurements of one run have in common.
+
+    `disguise` is how entries see the data; None: as they are. It is there while a run with a `challenge` measures.
+    """
 
     track: Track
     dataset: Dataset
@@ -47,6 +53,14 @@ class Setting:
     builds: int
     cpus: tuple[int, ...]
     manifest: str = ""
+    challenge: Challenge | None = None
+    disguise: Disguise | None = None
+
+    @property
+    def shown(self) -> Disguise:
+        """The data as entries see them, and the way back."""
+        assert self.disguise or not self.challenge, "a challenge is measured within Plan.shown()"
+        return self.disguise or Disguise(self.dataset)
 
 
 @dataclass(frozen=True)
@@ -86,6 +100,17 @@ class Plan:
             for config in job.configs:
                 yield job, config
 
+    @contextmanager
+    def shown(self) -> Iterator[Plan]:
+        """The same plan with the data in disguise, where it is a challenge; its files last as long as the block."""
+        challenge = self.setting.challenge
+        if challenge is None:
+            yield self
+            return
+        what = {"rows": challenge.rows, "columns": challenge.columns}
+        with disguised(self.setting.dataset, challenge.seed, **what) as disguise:
+            yield replace(self, setting=replace(self.setting, disguise=disguise))
+
 
 def setting(track: Track, dataset: Dataset, sandbox: Sandbox, options: Options, manifest: str = "") -> Setting:
     """Bring track, data set, machine and the user's wishes together."""
@@ -121,6 +146,7 @@ def setting(track: Track, dataset: Dataset, sandbox: Sandbox, options: Options, 
         builds=options.builds,
         cpus=(options.cpuset or tuple(free))[: limits.cpus],
         manifest=manifest or dataset.name,
+        challenge=fitting(options.challenge, workload),
     )
 
 
@@ -200,6 +226,7 @@ def _identity_fields(common: Setting, entry: Entry, hashes: dict[str, str | None
         "packages": {**here.packages, "ann-bench": ann_bench.__version__},
         "machine": machine()["cpu_model"],
         **image,
+        **({"challenge": common.challenge.to_json()} if common.challenge else {}),
     }
 
 

@@ -59,12 +59,13 @@ def execute(plan: Plan, store: Store, *, force: bool = False, progress: Progress
         _check_room(plan, questions)
         variants = max((len(todo[job.entry.name]) for job in plan.jobs if not job.refusal), default=0)
         questions = _with_controls(plan, questions, variants, progress)
-        for job in plan.jobs:
-            if todo[job.entry.name]:
-                with measuring(store.folder):
-                    # another run may have made some of them while this one waited for its turn
-                    configs = todo[job.entry.name] if force else wanted(job, store)
-                    tally.made += _one_job(plan, job, configs, questions, store)
+        with plan.shown() as shown:
+            for job in shown.jobs:
+                if todo[job.entry.name]:
+                    with measuring(store.folder):
+                        # another run may have made some of them while this one waited for its turn
+                        configs = todo[job.entry.name] if force else wanted(job, store)
+                        tally.made += _one_job(shown, job, configs, questions, store)
     tally.bundles = [store.get(config.identity, answers=False) for _, config in plan.configs()]
     return tally
 

@@ -39,7 +39,8 @@ def _data(one: Figures) -> str:
     metric = str(data.get("metric") or one.identity.fields.get("metric") or "")
     parts += [_METRICS.get(metric, metric)] if metric else []
     asked = f"radius {one.radius:g}" if one.ranged else f"k = {one.k}"
-    return f"{', '.join(parts)}, {one.queries} queries, {asked}."
+    disguised = f", in disguise ({one.challenge})" if one.challenge else ""
+    return f"{', '.join(parts)}, {one.queries} queries, {asked}{disguised}."
 
 
 def _conditions(one: Figures) -> str:

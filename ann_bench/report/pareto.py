@@ -14,7 +14,7 @@ from ann_bench.results.newest import VERSION, date, newest
 #: What must be equal for figures to be compared: everything else that an identity says is the entry's own.
 CONDITIONS = (
     "track", "dataset", "queries", "k", "metric", "workload", "data_hash",
-    "sandbox", "cpus", "memory_limit_bytes", "limits", "machine",
+    "sandbox", "cpus", "memory_limit_bytes", "limits", "machine", "challenge",
 )  # fmt: skip
 
 #: Results of one configuration that differ in these only are one point.
@@ -58,9 +58,10 @@ def front(points: Iterable[Figures]) -> list[Figures]:
 def pictures(figures: Iterable[Figures]) -> list[Picture]:
     """Sort results into pictures; those without an `ok` result make none.
 
-    A picture is named `<track>-<dataset>`, with `-<queries>` for any query set but `public` and `-k<k>` for any
-    k but 10. Where results under several conditions (machine, limits, sandbox, ...) claim a name, those with the
-    most points have it (the newest, among equals); the others carry a hash of their conditions behind it.
+    A picture is named `<track>-<dataset>`, with `-<queries>` for any query set but `public`, `-k<k>` for any
+    k but 10, and `-challenge` for data in disguise. Where results under several conditions (machine, limits,
+    sandbox, ...) claim a name, those with the most points have it (the newest, among equals); the others carry a hash
+    of their conditions behind it.
     """
     groups: dict[str, list[Figures]] = {}
     for one in figures:
@@ -105,4 +106,6 @@ def _name(one: Figures) -> str:
         parts.append(one.queries)
     if one.k != 10:
         parts.append(f"k{one.k}")
+    if one.challenge:
+        parts.append("challenge")
     return re.sub(r"[^A-Za-z0-9._+=-]", "_", "-".join(parts))[:150]

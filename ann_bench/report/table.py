@@ -44,6 +44,9 @@ class _Results:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         wide = options.max_width >= WIDE
+        marks = {one.challenge for one in self.figures}
+        if len(marks) == 1 and (mark := marks.pop()):
+            yield Text(f"on the data in disguise: {mark}")
         yield self._all(wide)
         failed = [one for one in self.figures if not one.ok]
         if failed:
@@ -68,6 +71,8 @@ class _Results:
             query = show.config(one.query)
             if one.algorithm in builds:
                 query = f"{show.config(one.build)}; {query}"
+            if one.challenge and len({other.challenge for other in self.figures}) > 1:
+                query = f"{query} ({one.challenge} in disguise)"
             status = Text(one.status, style="" if one.ok else "bold red")
             table.add_row(
                 Text("" if one.algorithm == previous else one.algorithm),

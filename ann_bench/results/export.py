@@ -16,7 +16,7 @@ from ann_bench.results.figures import COLUMNS, Figures
 Row = Mapping[str, Any]
 
 _INTEGERS = ("k", "peak_memory_bytes", "cpus", "memory_limit_bytes", "runs", "searches")
-_TEXTS = ("track", "dataset", "queries", "algorithm", "build", "query", "status", "sandbox")
+_TEXTS = ("track", "dataset", "queries", "algorithm", "build", "query", "status", "sandbox", "challenge")
 
 
 def export(figures: Sequence[Figures], form: str, output: Path) -> None:

@@ -27,7 +27,7 @@ COLUMNS = (
     "qps", "qps_best", "qps_low", "qps_high",
     "build_seconds", "peak_memory_bytes", "sandbox", "cpus", "memory_limit_bytes", "runs", "control_recall",
     "searches", "least_recall", "search_seconds", "update_seconds",
-    "inserts_per_second", "deletes_per_second", "replaces_per_second", "radius", "precision",
+    "inserts_per_second", "deletes_per_second", "replaces_per_second", "radius", "precision", "challenge",
 )  # fmt: skip
 
 
@@ -38,8 +38,9 @@ class Figures:
     `build` and `query` are canonical JSON. Recall lies within 0 and 1, `qps` counts queries per second. `invalid`
     counts the ids of each of INVALID_KINDS in the worst run; `notes` say what looks odd. `stages` has the figures of
     each operation, where the workload changes the index; `rates` are queries per second by build and run. Of range
-    searches `recall` is average precision (`radius` is NaN of all others); `measured` names what it is. A bundle that
-    is not `ok` has the figures of what it did measure; they are no result.
+    searches `recall` is average precision (`radius` is NaN of all others); `measured` names what it is. `challenge`
+    says what was changed of the data that the entry saw ("": nothing). A bundle that is not `ok` has the figures of
+    what it did measure; they are no result.
     """
 
     track: str
@@ -75,6 +76,7 @@ class Figures:
     replaces_per_second: float = math.nan
     radius: float = math.nan
     precision: float = math.nan
+    challenge: str = ""
     detail: str = ""
     notes: tuple[str, ...] = ()
     invalid: Mapping[str, int] = field(default_factory=dict)
@@ -158,6 +160,7 @@ def figures(bundle: Bundle) -> Figures:
         replaces_per_second=updates.replace_rate,
         radius=ranges.radius_of(identity.fields.get("workload", ())),
         precision=_plain_recall(bundle, ranges.precision),
+        challenge=str(identity.fields.get("challenge", {}).get("changes", "")),
         detail=bundle.outcome.detail,
         notes=notes(bundle),
         invalid=_invalid(bundle),
