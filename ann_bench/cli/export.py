@@ -7,25 +7,27 @@ from pathlib import Path
 import click
 
 from ann_bench.errors import ResultError, UsageError
+from ann_bench.results.conditions import scan_folders
 from ann_bench.results.export import FORMATS, export, render
 from ann_bench.results.figures import figures
 from ann_bench.results.newest import newest
-from ann_bench.results.store import Damaged, Store
+from ann_bench.results.store import Damaged
 
 
 @click.command("export")
-@click.option("--results", type=click.Path(path_type=Path), default=Path("results"), show_default=True,
-              help="Folder of results.")  # fmt: skip
+@click.option("--results", type=click.Path(path_type=Path), multiple=True, default=[Path("results")],
+              show_default=True, help="Folder of results; may be given again.")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), default="csv", show_default=True,
               help="What to write; markdown is rounded, the others are not.")  # fmt: skip
 @click.option("--output", type=click.Path(path_type=Path), help="File to write; without it, standard output.")
 @click.option("--all", "everything", is_flag=True, help="Also results of older versions of an entry or its packages.")
-def command(results: Path, form: str, output: Path | None, everything: bool) -> None:
+def command(results: tuple[Path, ...], form: str, output: Path | None, everything: bool) -> None:
     """Write the figures of results, one row each.
 
     Of results that differ in the version of the entry or of its packages only, the newest is written. A result
     that failed has its status, and no figures where nothing was measured. Files are only read; damaged ones are
-    named and left out, and the exit code is 1.
+    named and left out, and the exit code is 1. Several folders are put together only where their results were
+    measured under the same conditions; otherwise the field that differs is named.
 
     \b
     Example: ann-bench export --format csv --output results.csv
@@ -34,7 +36,7 @@ def command(results: Path, form: str, output: Path | None, everything: bool) -> 
     if form == "parquet" and output is None:
         raise UsageError("parquet is no text; name a file: --output results.parquet")
     rows, damaged = [], 0
-    for item in Store(results).scan():
+    for item in scan_folders(results):
         if isinstance(item, Damaged):
             click.echo(f"left out: {item.reason}", err=True)
             damaged += 1

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ann_bench.report.pareto import CONDITIONS, Picture, pictures
+from ann_bench.report.pareto import Picture, pictures
 from ann_bench.report.ranking import best_per_algorithm, score_of
+from ann_bench.results.conditions import CONDITIONS
 from ann_bench.results.figures import Figures, canonical
 from ann_bench.results.newest import date
 from ann_bench.stats import tiers

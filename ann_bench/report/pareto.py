@@ -8,14 +8,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ann_bench.results.conditions import CONDITIONS
 from ann_bench.results.figures import Figures, canonical
 from ann_bench.results.newest import VERSION, date, newest
-
-#: What must be equal for figures to be compared: everything else that an identity says is the entry's own.
-CONDITIONS = (
-    "track", "dataset", "queries", "k", "metric", "workload", "data_hash",
-    "sandbox", "cpus", "memory_limit_bytes", "limits", "machine", "challenge",
-)  # fmt: skip
 
 #: Results of one configuration that differ in these only are one point.
 _NO_CONDITIONS = VERSION | {"runs", "builds"}

@@ -20,6 +20,7 @@ from ann_bench.errors import unknown
 from ann_bench.report.axes import scale_rate, scale_recall
 from ann_bench.report.canvas import DPI, SMALL, TEXT, WIDTH, head_and_foot, labels, plain_frame, width, wrapped
 from ann_bench.report.caption import caption, title
+from ann_bench.report.embedded import FIELD, embedded
 from ann_bench.report.palette import Style, styles
 from ann_bench.report.pareto import Picture, front, pictures
 from ann_bench.report.ranking import least_recall
@@ -34,6 +35,9 @@ FORMATS = {
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
 }
+
+#: Those whose metadata hold the figures that they were drawn from, for `verify`.
+_TELLING = ("png", "svg")
 
 _HEIGHT = 4.8  # inches
 
@@ -50,7 +54,7 @@ def plot(bundles: Iterable[Bundle], output: Path, formats: Sequence[str] = ("png
             raise unknown("format", form, FORMATS)
     written = []
     for picture in pictures(figures(bundle) for bundle in bundles):
-        for form, content in _render(picture, formats).items():
+        for form, content in render(picture, formats).items():
             path = output / f"{picture.name}.{form}"
             write_atomically(path, (content,))
             written.append(path)
@@ -71,19 +75,21 @@ def draw(picture: Picture) -> Figure:
     return figure
 
 
-def _render(picture: Picture, formats: Sequence[str]) -> dict[str, bytes]:
-    """The picture in each format."""
+def render(picture: Picture, formats: Sequence[str]) -> dict[str, bytes]:
+    """The picture in each of some FORMATS; PNG and SVG carry the figures that they show (see `embedded`)."""
+    kept = embedded(picture)
     with warnings.catch_warnings():
         # a name in a script that the font lacks is drawn as boxes; no reason to say so a hundred times
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         drawing = draw_stream(picture) if picture.points[0].changes else draw(picture)
-        return {form: _bytes(drawing, form) for form in formats}
+        return {form: _bytes(drawing, form, kept) for form in formats}
 
 
-def _bytes(figure: Figure, form: str) -> bytes:
+def _bytes(figure: Figure, form: str, kept: str) -> bytes:
     buffer = io.BytesIO()
+    metadata = {**FORMATS[form], FIELD: kept} if form in _TELLING else FORMATS[form]
     with matplotlib.rc_context({"svg.hashsalt": "ann-bench", "svg.fonttype": "path"}):
-        figure.savefig(buffer, format=form, metadata=FORMATS[form])
+        figure.savefig(buffer, format=form, metadata=metadata)
     return buffer.getvalue()
 
 

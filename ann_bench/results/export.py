@@ -16,7 +16,7 @@ from ann_bench.results.figures import COLUMNS, Figures
 Row = Mapping[str, Any]
 
 _INTEGERS = ("k", "peak_memory_bytes", "cpus", "memory_limit_bytes", "runs", "searches")
-_TEXTS = ("track", "dataset", "queries", "algorithm", "build", "query", "status", "sandbox", "challenge")
+_TEXTS = ("track", "dataset", "queries", "algorithm", "build", "query", "status", "sandbox", "challenge", "key")
 
 
 def export(figures: Sequence[Figures], form: str, output: Path) -> None:
@@ -79,11 +79,12 @@ def _parquet(rows: Sequence[Row]) -> bytes:
 def _markdown(rows: Sequence[Row]) -> bytes:
     """For people: rounded figures, numbers to the right."""
     lines = [" | ".join(COLUMNS), " | ".join("---" if name in _TEXTS else "---:" for name in COLUMNS)]
-    lines += [" | ".join(_cell(name, row[name]) for name in COLUMNS) for row in rows]
+    lines += [" | ".join(cell(name, row[name]) for name in COLUMNS) for row in rows]
     return "".join(f"| {line} |\n" for line in lines).encode()
 
 
-def _cell(name: str, value: Any) -> str:
+def cell(name: str, value: Any) -> str:
+    """One value as it stands in a markdown table, rounded."""
     if value is None:
         return ""
     if "recall" in name or name == "precision":

@@ -28,6 +28,7 @@ COLUMNS = (
     "build_seconds", "peak_memory_bytes", "sandbox", "cpus", "memory_limit_bytes", "runs", "control_recall",
     "searches", "least_recall", "search_seconds", "update_seconds",
     "inserts_per_second", "deletes_per_second", "replaces_per_second", "radius", "precision", "challenge",
+    "key",
 )  # fmt: skip
 
 
@@ -77,6 +78,7 @@ class Figures:
     radius: float = math.nan
     precision: float = math.nan
     challenge: str = ""
+    key: str = ""
     detail: str = ""
     notes: tuple[str, ...] = ()
     invalid: Mapping[str, int] = field(default_factory=dict)
@@ -161,6 +163,7 @@ def figures(bundle: Bundle) -> Figures:
         radius=ranges.radius_of(identity.fields.get("workload", ())),
         precision=_plain_recall(bundle, ranges.precision),
         challenge=str(identity.fields.get("challenge", {}).get("changes", "")),
+        key=identity.key,
         detail=bundle.outcome.detail,
         notes=notes(bundle),
         invalid=_invalid(bundle),
@@ -169,6 +172,22 @@ def figures(bundle: Bundle) -> Figures:
         identity=identity,
         provenance=bundle.provenance,
     )
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Recall and QPS of every run, (builds, runs), NaN: not measured; recall of every query (queries,)."""
+
+    recalls: Floats
+    rates: Floats
+    queries: Floats
+
+
+def repeats(bundle: Bundle) -> Repeats:
+    """What the figures of a bundle are medians and means of."""
+    means = np.array([_mean_of(score, score.hits) for score in bundle.scores])
+    used = _used(bundle)
+    return Repeats(_runs(used, means), _rates(bundle), _query_means(used, _queries(bundle, means), means))
 
 
 def canonical(value: Any) -> str:
@@ -249,11 +268,15 @@ def _search_seconds(bundle: Bundle) -> float:
 def _recall(bundle: Bundle, means: Floats) -> Estimate:
     """Tie-tolerant recall with its interval."""
     used = _used(bundle)
-    queries = [
+    return recall_estimate(_runs(used, means), _query_means(used, _queries(bundle, means), means))
+
+
+def _queries(bundle: Bundle, means: Floats) -> list[Floats]:
+    """For each answer the share of each query in its recall."""
+    return [
         score.recalls if score.returned is None else ranges.query_shares(score, float(value))
         for score, value in zip(bundle.scores, means, strict=True)
     ]
-    return recall_estimate(_runs(used, means), _query_means(used, queries, means))
 
 
 def _query_means(used: npt.NDArray[np.int32], queries: list[Floats], means: Floats) -> Floats:
