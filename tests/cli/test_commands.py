@@ -32,7 +32,7 @@ def calm_logging():
 
 
 def test_there_are_these_commands() -> None:
-    promised = "run data truth new check install doctor plot export leaderboard verify".split()
+    promised = ["run", "data", "truth", "new", "check", "install", "doctor", "plot", "export", "leaderboard", "verify"]
     assert set(promised) <= set(COMMANDS)
 
 
