@@ -118,7 +118,15 @@ def conditions(board: Board) -> str:
     """Under what all of a board was measured."""
     one = board.sample
     where = f"{one.identity.fields.get('machine')}, {one.cpus} CPUs, {show.size(one.memory_limit_bytes)}, {one.sandbox}"
-    return where if board.isolated else f"{where}: entries ran as plain processes, so this ranking is unofficial"
+    remarks = [] if board.isolated else ["entries ran as plain processes, so this ranking is unofficial"]
+    ranked = [place.best for place in board.places if place.best]
+    if board.score.figure == "qps" and len(ranked) > 1 and all(_once(one) for one in ranked):
+        remarks.append("measured once each, so that no two can be told apart")
+    return f"{where}: {'; '.join(remarks)}" if remarks else where
+
+
+def _once(one: Figures) -> bool:
+    return sum(map(len, one.rates)) < 2
 
 
 def _markdown(found: Sequence[Board], published: Sequence[Published]) -> str:

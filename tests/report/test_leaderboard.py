@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ann_bench.cli import main
+from ann_bench.report.board_table import conditions
 from ann_bench.report.leaderboard import boards, overall
 from ann_bench.results.figures import Figures, figures
 from ann_bench.results.model import Status
@@ -53,6 +54,14 @@ def test_containers_come_before_processes() -> None:
     (board,) = boards([result("a", 1), result("bb", 2), result("a", 3, sandbox="docker")])
     assert board.isolated
     assert [one.reason for one in board.apart] == ["sandbox process"] * 2
+
+
+def test_one_run_each_tells_nothing() -> None:
+    (board,) = boards(
+        [figures(made.bundle(0.95, qps, algorithm=name, shape=(1, 1, 1))) for name, qps in (("a", 1), ("b", 9))]
+    )
+    assert [place.tier for place in board.places] == [1, 1]
+    assert conditions(board).endswith("measured once each, so that no two can be told apart")
 
 
 def test_failures_are_named() -> None:

@@ -1,0 +1,149 @@
+"""Pictures of what speed costs: against build time, against memory, and over growing data."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ann_bench.report.caption import caption, title
+from ann_bench.report.pareto import CONDITIONS, Picture, front, pictures
+from ann_bench.report.ranking import best_per_algorithm, least_recall, score_of
+from ann_bench.report.recommend import built
+from ann_bench.report.scatter import Scale, Scatter
+from ann_bench.results.figures import Figures, canonical
+
+#: What stands at the end of the names of data sets that are the same but for their size.
+_SIZE = re.compile(r"-\d+(\.\d+)?[kKMG]$")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Something that speed is drawn against: a value of a result, and its axis."""
+
+    suffix: str
+    label: str
+    value: Callable[[Figures], float]
+
+
+COSTS = {
+    "build": Cost("build", "seconds to build (of a stream: all changes)", built),
+    "memory": Cost("memory", "peak memory, GiB", lambda one: (one.peak_memory_bytes or math.nan) / 2**30),
+}
+
+
+def cost_scatters(figures: Iterable[Figures], kind: str) -> list[Scatter]:
+    """Speed (of a stream: recall) against one of COSTS, a picture for each of `pareto.pictures`.
+
+    Of each algorithm and build the operating point that the track ranks is drawn, with its interval.
+    """
+    found = [_cost(picture, COSTS[kind]) for picture in pictures(figures)]
+    return [scatter for scatter in found if scatter is not None]
+
+
+def _cost(picture: Picture, cost: Cost) -> Scatter | None:
+    stream = picture.points[0].changes
+    points: dict[str, list[tuple[float, float]]] = {}
+    spreads: dict[str, list[tuple[float, float]]] = {}
+    for one in _leaders(picture):
+        x, y = cost.value(one), one.recall if stream else one.qps
+        if x > 0 and y > 0:
+            points.setdefault(one.algorithm, []).append((x, y))
+            low, high = (one.recall_low, one.recall_high) if stream else (one.qps_low, one.qps_high)
+            spreads.setdefault(one.algorithm, []).append((low, high))
+    if not points:
+        return None
+    bound = least_recall(picture.points[0].track)
+    at = "" if bound is None else f" at {picture.points[0].measured} >= {bound:g}"
+    up = Scale("mean recall", log=False) if stream else Scale(f"queries per second{at}")
+    reading = f"Each point is the best operating point of a build{at}; up and left is better."
+    return Scatter(
+        name=f"{picture.name}-{cost.suffix}",
+        title=title(picture),
+        caption=caption(picture, reading),
+        x=Scale(cost.label),
+        y=up,
+        points=points,
+        spreads=spreads,
+        notes={},
+    )
+
+
+def _leaders(picture: Picture) -> list[Figures]:
+    """The operating points that the track ranks, one for each algorithm and build; without a rule the fastest."""
+    score = score_of(picture.points[0].track)
+    groups: dict[tuple[str, str], list[Figures]] = {}
+    for one in picture.points:
+        groups.setdefault((one.algorithm, one.build), []).append(one)
+    found = []
+    for members in groups.values():
+        best = front(members)[0] if score is None else next(iter(best_per_algorithm(members, score).values()))
+        if best is not None:
+            found.append(best)
+    return found
+
+
+def scaling_scatters(figures: Iterable[Figures]) -> list[Scatter]:
+    """Speed against the number of rows, over data sets whose names differ in their size only, with fitted slopes.
+
+    The slope is that of a straight line through the logarithms (least squares): QPS ~ rows^slope. Algorithms that were
+    measured at one size only are not drawn.
+    """
+    families: dict[str, list[Picture]] = {}
+    for picture in pictures(figures):
+        if not picture.points[0].changes:
+            families.setdefault(_family(picture.points[0]), []).append(picture)
+    found = [_scaling(members) for members in families.values() if len({_rows(one) for one in members}) > 1]
+    return [scatter for scatter in found if scatter is not None]
+
+
+def _family(one: Figures) -> str:
+    apart = {"dataset", "data_hash", "workload"}
+    same = {name: one.identity.fields.get(name) for name in CONDITIONS if name not in apart}
+    return canonical({**same, "family": _SIZE.sub("", one.dataset)})
+
+
+def _rows(picture: Picture) -> int:
+    data = picture.points[0].provenance.get("data", {})
+    return int(data.get("rows", 0))
+
+
+def _scaling(members: Sequence[Picture]) -> Scatter | None:
+    points: dict[str, list[tuple[float, float]]] = {}
+    spreads: dict[str, list[tuple[float, float]]] = {}
+    for picture in sorted(members, key=_rows):
+        fastest: dict[str, Figures] = {}
+        for one in _leaders(picture):
+            if one.algorithm not in fastest or one.qps > fastest[one.algorithm].qps:
+                fastest[one.algorithm] = one
+        for name, one in fastest.items():
+            points.setdefault(name, []).append((float(_rows(picture)), one.qps))
+            spreads.setdefault(name, []).append((one.qps_low, one.qps_high))
+    points = {name: several for name, several in points.items() if len({x for x, _ in several}) > 1}
+    if not points:
+        return None
+    last = max(members, key=_rows)
+    first, bound = last.points[0], least_recall(last.points[0].track)
+    at = "" if bound is None else f" at {first.measured} >= {bound:g}"
+    family = _SIZE.sub("", first.dataset)
+    reading = f"Sizes of {family}; behind each name the slope: queries per second grow as rows to this power."
+    return Scatter(
+        name=f"{first.track}-{family}-scaling",
+        title=f"{family}, {first.track} track",
+        caption=caption(last, reading),
+        x=Scale("rows"),
+        y=Scale(f"queries per second{at}"),
+        points=points,
+        spreads=spreads,
+        notes={name: f"({slope(several):.2f})" for name, several in points.items()},
+        lines=True,
+    )
+
+
+def slope(points: Sequence[tuple[float, float]]) -> float:
+    """The slope of a straight line through log y over log x, by least squares."""
+    x, y = np.log(np.asarray(points, dtype=np.float64)).T
+    return float(((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum())
