@@ -57,9 +57,8 @@ def test_containers_come_before_processes() -> None:
 
 
 def test_one_run_each_tells_nothing() -> None:
-    (board,) = boards(
-        [figures(made.bundle(0.95, qps, algorithm=name, shape=(1, 1, 1))) for name, qps in (("a", 1), ("b", 9))]
-    )
+    one_run = [made.bundle(0.95, qps, algorithm=name, shape=(1, 1, 1)) for name, qps in (("a", 1.0), ("b", 9.0))]
+    (board,) = boards(map(figures, one_run))
     assert [place.tier for place in board.places] == [1, 1]
     assert conditions(board).endswith("measured once each, so that no two can be told apart")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import pytest
@@ -15,11 +16,8 @@ from tests.results import made
 
 def result(name: str, qps: float, recall: float = 0.95, rows: int = 20_000, **more: Any) -> Figures:
     bundle = made.bundle(recall, qps, algorithm=name, **more)
-    return figures(
-        dataclasses.replace(
-            bundle, provenance={**bundle.provenance, "data": {**bundle.provenance["data"], "rows": rows}}
-        )
-    )
+    data = {**bundle.provenance["data"], "rows": rows}
+    return figures(dataclasses.replace(bundle, provenance={**bundle.provenance, "data": data}))
 
 
 def test_the_ranked_operating_point_is_drawn() -> None:
@@ -56,5 +54,5 @@ def test_twenty_labels_do_not_collide() -> None:
     texts = [text for text in figure.axes[0].texts if text.get_gid() == "label"]
     boxes = sorted((text.get_window_extent() for text in texts), key=lambda box: box.y0)
     assert len(boxes) == 20
-    assert all(low.y0 + 0.9 * low.height <= high.y0 + 1 for low, high in zip(boxes, boxes[1:], strict=False))
+    assert all(low.y0 + 0.9 * low.height <= high.y0 + 1 for low, high in itertools.pairwise(boxes))
     assert max(box.x1 for box in boxes) <= figure.bbox.x1
