@@ -38,17 +38,25 @@ class Source:
         return f"{count} damaged file{'s' * (count > 1)} left out; measure again or remove them"
 
 
-def read_figures(folders: Sequence[Path], *, track: str | None = None, dataset: str | None = None) -> Source:
-    """The figures of results in some folders; damaged files are named on standard error."""
+def read_figures(
+    folders: Sequence[Path], *, track: str | None = None, dataset: str | None = None, alike: bool | None = False
+) -> Source:
+    """The figures of results in some folders; damaged files are named on standard error.
+
+    `alike` as in `conditions.scan_folders`: UsageError where results that are to be put together differ.
+    """
     from ann_bench.datasets.cache import cache_root
     from ann_bench.results.cached import cached_figures
+    from ann_bench.results.conditions import Agreement
     from ann_bench.results.store import Damaged, Store
 
     wanted = {name: value for name, value in (("track", track), ("dataset", dataset)) if value is not None}
     source = Source(folders, wanted)
     keys: set[str] = set()
+    agreement = Agreement(len(folders) > 1 if alike is None else alike)
     for folder in folders:
-        for item in cached_figures(Store(folder), cache_root() / ".figures"):
+        store = Store(folder)
+        for item in cached_figures(store, cache_root() / ".figures"):
             if isinstance(item, Damaged):
                 click.echo(f"left out: {item.reason}", err=True)
                 source.damaged.append(item)
@@ -56,5 +64,6 @@ def read_figures(folders: Sequence[Path], *, track: str | None = None, dataset: 
                 keys.add(item.identity.key)
                 source.seen += 1
                 if all(getattr(item, name) == value for name, value in wanted.items()):
+                    agreement.check(store.path(item.identity), item)
                     source.figures.append(item)
     return source

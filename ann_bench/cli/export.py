@@ -6,12 +6,10 @@ from pathlib import Path
 
 import click
 
+from ann_bench.cli._read import read_figures
 from ann_bench.errors import ResultError, UsageError
-from ann_bench.results.conditions import scan_folders
 from ann_bench.results.export import FORMATS, export, render
-from ann_bench.results.figures import figures
 from ann_bench.results.newest import newest
-from ann_bench.results.store import Damaged
 
 
 @click.command("export")
@@ -35,13 +33,8 @@ def command(results: tuple[Path, ...], form: str, output: Path | None, everythin
     """
     if form == "parquet" and output is None:
         raise UsageError("parquet is no text; name a file: --output results.parquet")
-    rows, damaged = [], 0
-    for item in scan_folders(results):
-        if isinstance(item, Damaged):
-            click.echo(f"left out: {item.reason}", err=True)
-            damaged += 1
-        else:
-            rows.append(figures(item))
+    source = read_figures(results, alike=None)
+    rows = source.figures
     shown = rows if everything else newest(rows)
     if older := len(rows) - len(shown):
         click.echo(f"{older} older result{'s' * (older > 1)} left out; --all writes them too", err=True)
@@ -50,5 +43,5 @@ def command(results: tuple[Path, ...], form: str, output: Path | None, everythin
     else:
         export(shown, form, output)
         click.echo(f"{len(shown)} result{'s' * (len(shown) != 1)} written to {output}", err=True)
-    if damaged:
-        raise ResultError(f"{damaged} damaged file{'s' * (damaged > 1)} left out; measure again or remove them")
+    if source.damaged:
+        raise ResultError(source.complaint())

@@ -241,9 +241,9 @@ def _show(plan: Plan, tally: Tally, store: Any, request: Request, console: Conso
     failed = sum(not row.ok for row in rows)
     if failed:
         console.print(f"{failed} of {len(rows)} results are not ok: exit code 1", style="yellow")
-    mine = [b for b in store.scan() if isinstance(b, Bundle) and _place_of(b) == _place(plan)]
+    mine = [figures(b) for b in store.scan() if isinstance(b, Bundle) and _place_of(b) == _place(plan)]
     if plan.setting.challenge and not request.as_json:
-        screen.print(beside(rows, [figures(bundle) for bundle in mine]))
+        screen.print(beside(rows, mine))
     drawn: list[Path] = []
     try:
         drawn = plot(mine, request.plots)

@@ -11,7 +11,7 @@ from typing import Any
 import matplotlib
 
 from ann_bench.errors import ResultError, UsageError
-from ann_bench.report.pareto import Picture
+from ann_bench.report.sheets import Sheet
 from ann_bench.results.figures import Figures
 
 FORMAT = "ann-bench plot"
@@ -27,16 +27,17 @@ FIELD = "Description"
 _SVG = re.compile(r"<dc:description>(.*?)</dc:description>", re.DOTALL)
 
 
-def embedded(picture: Picture) -> str:
+def embedded(sheet: Sheet) -> str:
     """What is kept of a picture, as JSON in ASCII."""
     kept = {
         "format": FORMAT,
         "version": 1,
-        "name": picture.name,
+        "name": sheet.name,
+        "kind": sheet.kind,
         "matplotlib": matplotlib.__version__,
-        "points": [kept_of(point) for point in picture.points],
-        "failures": [one.key for one in picture.failures],
-        "older": picture.older,
+        "points": [kept_of(point) for point in sheet.points],
+        "failures": [one.key for one in sheet.failures],
+        "older": sheet.older,
     }
     return json.dumps(kept, separators=(",", ":"))
 

@@ -1,33 +1,20 @@
-"""Recall against queries per second, with the Pareto line of each algorithm: a picture fit for a paper.
-
-A workload that changes its index is drawn step by step instead (`stream_plot`).
-"""
+"""Pictures as files: PNG, SVG and PDF, equal for equal results."""
 
 from __future__ import annotations
 
 import io
-import math
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Drawing
 
 from ann_bench.errors import unknown
-from ann_bench.report.axes import scale_rate, scale_recall
-from ann_bench.report.canvas import DPI, SMALL, TEXT, WIDTH, head_and_foot, labels, plain_frame, width, wrapped
-from ann_bench.report.caption import caption, title
 from ann_bench.report.embedded import FIELD, embedded
-from ann_bench.report.palette import Style, styles
-from ann_bench.report.pareto import Picture, front, pictures
-from ann_bench.report.ranking import least_recall
-from ann_bench.report.stream_plot import draw_stream
+from ann_bench.report.sheets import FRONT, Sheet, sheets
 from ann_bench.results.atomic import write_atomically
-from ann_bench.results.figures import Figures, figures
-from ann_bench.results.model import Bundle
+from ann_bench.results.figures import Figures
 
 #: What a picture can be written as; the metadata leave out what would differ from one drawing to the next.
 FORMATS = {
@@ -39,117 +26,41 @@ FORMATS = {
 #: Those whose metadata hold the figures that they were drawn from, for `verify`.
 _TELLING = ("png", "svg")
 
-_HEIGHT = 4.8  # inches
 
-
-def plot(bundles: Iterable[Bundle], output: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
-    """Draw every picture that the bundles make into a folder, and return the files written.
+def plot(
+    figures: Iterable[Figures], output: Path, formats: Sequence[str] = ("png", "svg"), kind: str = FRONT
+) -> list[Path]:
+    """Draw every picture of a kind (see `sheets`) that results make into a folder, and return the files written.
 
     Only `ok` results are drawn, and only results of equal conditions in one picture (see `pareto.pictures`);
-    without any there is no file. Equal bundles give equal files. Raises UsageError for an unknown format,
+    without any there is no file. Equal results give equal files. Raises UsageError for an unknown format or kind,
     StorageError where the folder cannot be written.
     """
     for form in formats:
         if form not in FORMATS:
             raise unknown("format", form, FORMATS)
     written = []
-    for picture in pictures(figures(bundle) for bundle in bundles):
-        for form, content in render(picture, formats).items():
-            path = output / f"{picture.name}.{form}"
+    for sheet in sheets(figures, kind):
+        for form, content in render(sheet, formats).items():
+            path = output / f"{sheet.name}.{form}"
             write_atomically(path, (content,))
             written.append(path)
     return written
 
 
-def draw(picture: Picture) -> Figure:
-    """The picture as a matplotlib figure of its own; nothing global changes."""
-    figure = Figure(figsize=(WIDTH, _HEIGHT), dpi=DPI)
-    FigureCanvasAgg(figure)
-    algorithms = picture.algorithms
-    look = styles(algorithms)
-    axes = _frame(figure, picture)
-    for name, points in algorithms.items():
-        _algorithm(axes, points, look[name])
-    ends = {name: front(points)[-1] for name, points in algorithms.items()}
-    labels(axes, {name: (end.recall, end.qps) for name, end in ends.items()}, look)
-    return figure
-
-
-def render(picture: Picture, formats: Sequence[str]) -> dict[str, bytes]:
+def render(sheet: Sheet, formats: Sequence[str]) -> dict[str, bytes]:
     """The picture in each of some FORMATS; PNG and SVG carry the figures that they show (see `embedded`)."""
-    kept = embedded(picture)
+    kept = embedded(sheet)
     with warnings.catch_warnings():
         # a name in a script that the font lacks is drawn as boxes; no reason to say so a hundred times
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
-        drawing = draw_stream(picture) if picture.points[0].changes else draw(picture)
+        drawing = sheet.figure()
         return {form: _bytes(drawing, form, kept) for form in formats}
 
 
-def _bytes(figure: Figure, form: str, kept: str) -> bytes:
+def _bytes(figure: Drawing, form: str, kept: str) -> bytes:
     buffer = io.BytesIO()
     metadata = {**FORMATS[form], FIELD: kept} if form in _TELLING else FORMATS[form]
     with matplotlib.rc_context({"svg.hashsalt": "ann-bench", "svg.fonttype": "path"}):
         figure.savefig(buffer, format=form, metadata=metadata)
     return buffer.getvalue()
-
-
-def _frame(figure: Figure, picture: Picture) -> Axes:
-    """Empty axes with room for the labels at the right and for the caption below."""
-    lines = wrapped(caption(picture))
-    points, bound = picture.points, least_recall(picture.points[0].track)
-    rates = [rate for one in points for rate in (one.qps, one.qps_low, one.qps_high) if rate > 0]
-    numbers, names = 0.065 * len(f"{max(rates):,.0f}"), max(width(name) for name in picture.algorithms)
-    left, right = (0.4 + numbers) / WIDTH, 1 - (0.42 + names) / WIDTH
-    bottom, top = (0.60 + 0.135 * len(lines)) / _HEIGHT, 1 - 0.52 / _HEIGHT
-    axes = figure.add_axes((left, bottom, right - left, top - bottom))
-    scale_recall(axes, min(_low(one.recall_low, one.recall) for one in points), bound)
-    scale_rate(axes, min(rates), max(rates))
-    head_and_foot(figure, title(picture), lines)
-    axes.set_xlabel("average precision" if points[0].ranged else points[0].measured, fontsize=TEXT)
-    axes.set_ylabel("queries per second", fontsize=TEXT)
-    plain_frame(axes)
-    if bound is not None:
-        _bound(axes, bound, points[0].measured if points[0].ranged else "recall")
-    return axes
-
-
-def _bound(axes: Axes, bound: float, name: str) -> None:
-    """The line that a result must reach to be ranked."""
-    axes.axvline(bound, color="#666666", linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
-    axes.annotate(
-        f"{name} {bound:g}", (bound, 1), xycoords=("data", "axes fraction"), xytext=(0, 2), textcoords="offset points",
-        ha="center", va="bottom", fontsize=SMALL, color="#666666",
-    )  # fmt: skip
-
-
-def _algorithm(axes: Axes, points: Sequence[Figures], style: Style) -> None:
-    """All points of one algorithm, faint where another one beats them, and the line through those on its front."""
-    best = front(points)
-    beaten = [one for one in points if one not in best]
-    for one in points:
-        axes.errorbar(
-            one.recall, one.qps, xerr=_whisker(one.recall, one.recall_low, one.recall_high),
-            yerr=_whisker(one.qps, one.qps_low, one.qps_high), color=style.colour, elinewidth=0.8, capsize=1.8,
-            capthick=0.8, alpha=0.65 if one in best else 0.3, zorder=2,
-        )  # fmt: skip
-    axes.plot(
-        [one.recall for one in best], [one.qps for one in best], color=style.colour, linewidth=1.5,
-        linestyle=style.dashes, zorder=3,
-    )  # fmt: skip
-    for group, alpha, z in ((beaten, 0.35, 2.5), (best, 1.0, 4)):
-        if not group:
-            continue
-        axes.plot(
-            [one.recall for one in group], [one.qps for one in group], linestyle="none", marker=style.marker,
-            color=style.colour, markersize=style.size, markeredgecolor="white", markeredgewidth=0.5, alpha=alpha,
-            zorder=z, clip_on=False,
-        )  # fmt: skip
-
-
-def _low(low: float, value: float) -> float:
-    return low if math.isfinite(low) else value
-
-
-def _whisker(value: float, low: float, high: float) -> list[list[float]] | None:
-    """The two arms of an interval, as matplotlib takes them."""
-    return [[value - low], [high - value]] if math.isfinite(low) and math.isfinite(high) else None

@@ -13,6 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 
 from ann_bench.report.canvas import DPI, TEXT, WIDTH, head_and_foot, labels, plain_frame, width, wrapped
 from ann_bench.report.palette import Style, styles
+from ann_bench.results.figures import Figures
 
 _HEIGHT = 4.4  # inches
 
@@ -29,7 +30,8 @@ class Scale:
 class Scatter:
     """What is to be drawn. `points` of each algorithm are (x, y), `spreads` their intervals in y.
 
-    With `lines` the points of an algorithm, by rising x, are joined. `notes` stand behind the names at the right.
+    With `lines` the points of an algorithm, by rising x, are joined.
+    `notes` stand behind the names at the right; `made_of` are the results.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Scatter:
     spreads: Mapping[str, Sequence[tuple[float, float]]]
     notes: Mapping[str, str]
     lines: bool = False
+    made_of: tuple[Figures, ...] = ()
 
 
 def draw_scatter(scatter: Scatter) -> Figure:

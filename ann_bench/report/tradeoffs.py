@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ann_bench.report.caption import caption, title
-from ann_bench.report.pareto import CONDITIONS, Picture, front, pictures
+from ann_bench.report.pareto import Picture, front, pictures
 from ann_bench.report.ranking import best_per_algorithm, least_recall, score_of
 from ann_bench.report.recommend import built
 from ann_bench.report.scatter import Scale, Scatter
+from ann_bench.results.conditions import CONDITIONS
 from ann_bench.results.figures import Figures, canonical
 
 #: What stands at the end of the names of data sets that are the same but for their size.
@@ -48,12 +49,14 @@ def _cost(picture: Picture, cost: Cost) -> Scatter | None:
     stream = picture.points[0].changes
     points: dict[str, list[tuple[float, float]]] = {}
     spreads: dict[str, list[tuple[float, float]]] = {}
+    made_of = []
     for one in _leaders(picture):
         x, y = cost.value(one), one.recall if stream else one.qps
         if x > 0 and y > 0:
             points.setdefault(one.algorithm, []).append((x, y))
             low, high = (one.recall_low, one.recall_high) if stream else (one.qps_low, one.qps_high)
             spreads.setdefault(one.algorithm, []).append((low, high))
+            made_of.append(one)
     if not points:
         return None
     bound = least_recall(picture.points[0].track)
@@ -63,12 +66,13 @@ def _cost(picture: Picture, cost: Cost) -> Scatter | None:
     return Scatter(
         name=f"{picture.name}-{cost.suffix}",
         title=title(picture),
-        caption=caption(picture, reading),
+        caption=caption(Picture(picture.name, tuple(made_of)), reading),
         x=Scale(cost.label),
         y=up,
         points=points,
         spreads=spreads,
         notes={},
+        made_of=tuple(made_of),
     )
 
 
@@ -107,13 +111,17 @@ def _family(one: Figures) -> str:
 
 
 def _rows(picture: Picture) -> int:
-    data = picture.points[0].provenance.get("data", {})
-    return int(data.get("rows", 0))
+    return _rows_of(picture.points[0])
+
+
+def _rows_of(one: Figures) -> int:
+    return int(one.provenance.get("data", {}).get("rows", 0))
 
 
 def _scaling(members: Sequence[Picture]) -> Scatter | None:
     points: dict[str, list[tuple[float, float]]] = {}
     spreads: dict[str, list[tuple[float, float]]] = {}
+    drawn: dict[str, list[Figures]] = {}
     for picture in sorted(members, key=_rows):
         fastest: dict[str, Figures] = {}
         for one in _leaders(picture):
@@ -122,24 +130,27 @@ def _scaling(members: Sequence[Picture]) -> Scatter | None:
         for name, one in fastest.items():
             points.setdefault(name, []).append((float(_rows(picture)), one.qps))
             spreads.setdefault(name, []).append((one.qps_low, one.qps_high))
+            drawn.setdefault(name, []).append(one)
     points = {name: several for name, several in points.items() if len({x for x, _ in several}) > 1}
     if not points:
         return None
-    last = max(members, key=_rows)
-    first, bound = last.points[0], least_recall(last.points[0].track)
+    made_of = [one for name in points for one in drawn[name]]
+    largest = [one for one in made_of if _rows_of(one) == max(map(_rows_of, made_of))]
+    first, bound = largest[0], least_recall(largest[0].track)
     at = "" if bound is None else f" at {first.measured} >= {bound:g}"
     family = _SIZE.sub("", first.dataset)
     reading = f"Sizes of {family}; behind each name the slope: queries per second grow as rows to this power."
     return Scatter(
         name=f"{first.track}-{family}-scaling",
         title=f"{family}, {first.track} track",
-        caption=caption(last, reading),
+        caption=caption(Picture("", tuple(largest)), reading),
         x=Scale("rows"),
         y=Scale(f"queries per second{at}"),
         points=points,
         spreads=spreads,
         notes={name: f"({slope(several):.2f})" for name, several in points.items()},
         lines=True,
+        made_of=tuple(made_of),
     )
 
 

@@ -13,6 +13,7 @@ from ann_bench.errors import ResultError
 from ann_bench.report.embedded import KEPT, kept_of, take
 from ann_bench.report.pareto import Picture, pictures
 from ann_bench.report.plot import render
+from ann_bench.report.sheets import FRONT, front_sheet, sheet_again
 from ann_bench.results.figures import Figures
 
 
@@ -31,13 +32,15 @@ def check_plot(path: Path, results: Mapping[str, Figures]) -> list[str]:
         raise ResultError(
             f"holds figures that cannot be read ({error}); draw it again with `ann-bench plot`"
         ) from error
-    if len(pictures(points)) != 1:
+    kind = str(kept.get("kind", FRONT))
+    if kind == FRONT and len(pictures(points)) != 1:
         raise ResultError(f"shows {len(points)} points that were not all measured under the same conditions")
+    sheet = front_sheet(picture) if kind == FRONT else sheet_again(kind, picture.name, points)
     if kept.get("matplotlib") != matplotlib.__version__:
         here, there = matplotlib.__version__, kept.get("matplotlib")
         return [f"drawn with matplotlib {there}, here is {here}: its figures were compared, its lines were not"]
-    _same_drawing(path, render(picture, (path.suffix.lower().removeprefix("."),)))
-    return _left_out(picture, results)
+    _same_drawing(path, render(sheet, (path.suffix.lower().removeprefix("."),)))
+    return _left_out(picture, results) if kind == FRONT else []
 
 
 def _point(number: int, row: Mapping[str, Any], results: Mapping[str, Figures]) -> Figures:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ann_bench.errors import UsageError
 from ann_bench.results.model import Bundle, Identity
@@ -49,6 +49,20 @@ class Difference:
         return f"`{self.field}` differs: {_shown(self.one)} and {_shown(self.other)}"
 
 
+class Measured(Protocol):
+    """A bundle, or its figures."""
+
+    @property
+    def identity(self) -> Identity:
+        """What was measured."""
+        ...
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """Where and when."""
+        ...
+
+
 def conditions(identity: Identity, provenance: Mapping[str, Any]) -> dict[str, Any]:
     """The conditions of one result; of its machine all that is known."""
     found = {name: identity.fields.get(name) for name in CONDITIONS if name != "machine"}
@@ -78,7 +92,7 @@ def first_difference(one: Mapping[str, Any], other: Mapping[str, Any], path: str
     return None
 
 
-def must_agree(one: Bundle, other: Bundle, names: tuple[str, str]) -> None:
+def must_agree(one: Measured, other: Measured, names: tuple[str, str]) -> None:
     """Raise UsageError, naming the field, unless both were measured under the same conditions.
 
     `names` say in the message which results they are.
@@ -98,19 +112,29 @@ def scan_folders(
     folder may hold what it likes; who puts folders together thinks that they belong together.) Other errors as
     `Store.scan`.
     """
-    checked = len(folders) > 1 if alike is None else alike
-    first: dict[tuple[str, ...], tuple[Path, Bundle]] = {}
+    agreement = Agreement(len(folders) > 1 if alike is None else alike)
     for folder in folders:
         store = Store(folder)
         for item in store.scan():
             if isinstance(item, Damaged):
                 yield item
             elif wanted(item):
-                if checked:
-                    place = place_of(item.identity)
-                    path, rival = first.setdefault(place, (store.path(item.identity), item))
-                    must_agree(rival, item, (str(path), str(store.path(item.identity))))
+                agreement.check(store.path(item.identity), item)
                 yield item
+
+
+class Agreement:
+    """Looks whether results may stand together, one after the other, where that is asked for."""
+
+    def __init__(self, asked: bool) -> None:
+        self.asked = asked
+        self._first: dict[tuple[str, ...], tuple[Path, Measured]] = {}
+
+    def check(self, path: Path, item: Measured) -> None:
+        """Raise UsageError where a result does not agree with the first of its place, as `must_agree`."""
+        if self.asked:
+            known, rival = self._first.setdefault(place_of(item.identity), (path, item))
+            must_agree(rival, item, (str(known), str(path)))
 
 
 def _shown(value: Any) -> str:

@@ -20,7 +20,8 @@ from ann_bench.report.axes import spread
 from ann_bench.report.caption import caption
 from ann_bench.report.palette import COLOURS, MARKERS, styles
 from ann_bench.report.pareto import Picture, front, pictures
-from ann_bench.report.plot import draw, plot
+from ann_bench.report.pareto_plot import draw
+from ann_bench.report.plot import plot
 from ann_bench.results.figures import Figures, figures
 from ann_bench.results.model import Bundle, Status, Usage
 from ann_bench.tracks import find_track
@@ -110,12 +111,12 @@ def test_many_and_odd_names() -> None:
 
 
 def test_a_name_that_the_font_lacks_is_no_warning(tmp_path: Path) -> None:
-    assert len(plot([made.bundle(algorithm="日本")], tmp_path)) == 2
+    assert len(plot(map(figures, [made.bundle(algorithm="日本")]), tmp_path)) == 2
 
 
 def test_files_are_the_same_every_time(tmp_path: Path) -> None:
     formats = ("png", "svg", "pdf")
-    one, other = (plot(scenes.four(), tmp_path / name, formats) for name in "ab")
+    one, other = (plot(map(figures, scenes.four()), tmp_path / name, formats) for name in "ab")
     assert [path.name for path in one] == [f"filtered-debian-20k.{form}" for form in formats]
     for a, b in zip(one, other, strict=True):
         assert a.read_bytes() == b.read_bytes()
@@ -129,7 +130,7 @@ def test_pyplot_is_not_touched() -> None:
 
 
 def test_no_ok_result_makes_no_picture(tmp_path: Path) -> None:
-    assert plot([made.failed(), made.bundle(status=Status.TIMEOUT)], tmp_path) == []
+    assert plot(map(figures, [made.failed(), made.bundle(status=Status.TIMEOUT)]), tmp_path) == []
     assert list(tmp_path.iterdir()) == []
 
 
@@ -138,7 +139,7 @@ def test_errors(tmp_path: Path) -> None:
         plot([], tmp_path, ("gif",))
     (tmp_path / "file").write_text("x")
     with pytest.raises(StorageError):
-        plot(scenes.single(), tmp_path / "file")
+        plot(map(figures, scenes.single()), tmp_path / "file")
 
 
 def test_names_of_files() -> None:

@@ -96,6 +96,6 @@ def test_panels_are_those_of_the_workload() -> None:
 
 def test_the_command_draws_streams_so_whatever_their_track_is_called(tmp_path: Path) -> None:
     one = [made.stream(0.9, scenes.runbook(30), track="no such track"), *scenes.single()]
-    names = sorted(path.name for path in plot(one, tmp_path, ("svg",)))
+    names = sorted(path.name for path in plot(map(figures, one), tmp_path, ("svg",)))
     assert names == ["filtered-debian-20k.svg", "no_such_track-debian-20k.svg"]
-    assert (tmp_path / names[1]).read_bytes() == plot(one, tmp_path / "again", ("svg",))[1].read_bytes()
+    assert (tmp_path / names[1]).read_bytes() == plot(map(figures, one), tmp_path / "again", ("svg",))[1].read_bytes()

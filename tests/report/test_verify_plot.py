@@ -21,7 +21,7 @@ RESULTS = {one.key: one for one in map(figures, scenes.four())}
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return {path.suffix: path for path in plot(scenes.four(), tmp_path_factory.mktemp("plots"))}
+    return {path.suffix: path for path in plot(map(figures, scenes.four()), tmp_path_factory.mktemp("plots"))}
 
 
 def with_figures(svg: Path, folder: Path, change) -> Path:
@@ -78,7 +78,7 @@ def test_a_changed_pixel_is_named(drawn: dict[str, Path], tmp_path: Path) -> Non
 
 def test_points_that_are_left_out_are_told(tmp_path: Path) -> None:
     chosen = [one for one in scenes.four() if one.identity["algorithm"] != "hnswlib"]
-    (path,) = plot(chosen, tmp_path, ("svg",))
+    (path,) = plot(map(figures, chosen), tmp_path, ("svg",))
     assert check_plot(path, RESULTS) == ["4 results of the same conditions are not in it (hnswlib)"]
 
 
@@ -106,7 +106,7 @@ def test_another_matplotlib_is_told(drawn: dict[str, Path], tmp_path: Path) -> N
 
 def test_streams_are_drawn_again_too(tmp_path: Path) -> None:
     bundles = scenes.streams(40)
-    (path,) = plot(bundles, tmp_path, ("svg",))
+    (path,) = plot(map(figures, bundles), tmp_path, ("svg",))
     assert check_plot(path, {one.key: one for one in map(figures, bundles)}) == []
 
 
@@ -123,3 +123,16 @@ def test_what_is_no_picture_of_ours(tmp_path: Path) -> None:
     (tmp_path / "e.svg").write_text(f"<dc:description>{json.dumps(broken)}</dc:description>", encoding="utf-8")
     with pytest.raises(ResultError, match="cannot be read"):
         check_plot(tmp_path / "e.svg", RESULTS)
+
+
+@pytest.mark.parametrize("kind", ["build", "memory"])
+def test_other_kinds_are_drawn_again_too(kind: str, tmp_path: Path) -> None:
+    (path,) = plot(RESULTS.values(), tmp_path, ("svg",), kind)
+    assert path.stem.endswith(kind)
+    assert check_plot(path, RESULTS) == []
+    changed = path.with_name("changed.svg")
+    changed.write_text(path.read_text().replace("M ", "M 1", 1), encoding="utf-8")
+    with pytest.raises(ResultError, match="line"):
+        check_plot(changed, RESULTS)
+    with pytest.raises(ResultError, match="do not make one picture"):
+        check_plot(with_figures(path, tmp_path, lambda kept: kept["points"].append(kept["points"][0])), RESULTS)
