@@ -106,8 +106,8 @@ def _first_line(path: Path, tree: yaml.Node | None, model: type[BaseModel], erro
 
 
 def _is_marker(part: int | str) -> bool:
-    """Whether pydantic put this part into the place by itself: it names a validator, or says that a key is wrong."""
-    return isinstance(part, str) and (part.startswith("function-") or part == "[key]")
+    """Whether pydantic put this part into the place by itself: it names a validator or a kind, or marks a wrong key."""
+    return isinstance(part, str) and part.startswith(("function-", "["))
 
 
 def _valid_keys(model: Any, where: Sequence[Any]) -> list[str]:

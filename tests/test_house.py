@@ -16,6 +16,7 @@ ROOMS = {
     "cli": {
         "check",
         "doctor",
+        "tune",
         "report",
         "judge",
         "tracks",
@@ -28,6 +29,7 @@ ROOMS = {
         "environments",
     },
     "doctor": {"judge", "sandbox", "datasets", "entries"},
+    "tune": {"judge", "tracks", "sandbox", "results", "datasets", "entries"},
     "check": {"judge", "tracks", "sandbox", "truth", "results", "datasets", "entries"},
     "report": {"results", "tracks", "truth"},
     "judge": {"tracks", "sandbox", "truth", "results", "datasets", "entries"},

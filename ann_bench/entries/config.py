@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from ann_bench.entries.pins import check_pin, check_requirement, check_together
+from ann_bench.entries.space import Space, Tuned
 
 #: What the judge itself passes to the constructor; no build argument may have such a name.
 RESERVED = ("metric", "dim", "dtype", "threads")
@@ -153,6 +154,10 @@ class EntryConfig(BaseModel):
     """Arguments of the constructor."""
     query: Annotated[dict[DatasetKey, QueryList], AfterValidator(_given)]
     """Arguments of set_query_arguments: a list of query configs."""
+    space: Space | None = None
+    """What `ann-bench tune` may change ([tuning](../tune.md))."""
+    tuned: Tuned | None = None
+    """There where `ann-bench tune` has found the arguments; results and tables say so."""
 
     @field_validator("pins")
     @classmethod
@@ -164,6 +169,22 @@ class EntryConfig(BaseModel):
     def _one_of_the_two(self) -> EntryConfig:
         if (self.class_ is None) is (self.command is None):
             raise ValueError("an entry has either `class` (module.Class) or `command` (a program that speaks the wire)")
+        return self
+
+    @model_validator(mode="after")
+    def _space_fits(self) -> EntryConfig:
+        """Every argument in the space is one that the entry has, for each data set."""
+        given = {
+            "build": list(self.build.values()),
+            "query": [config for configs in self.query.values() for config in configs],
+        }
+        for kind, space in (("build", self.space.build), ("query", self.space.query)) if self.space else ():
+            known = set.intersection(*(set(arguments) for arguments in given[kind]))
+            for name in space:
+                if name not in known:
+                    raise ValueError(
+                        f"space.{kind}.{name}: no such argument in each of `{kind}` (in all: {sorted(known)})"
+                    )
         return self
 
     @property

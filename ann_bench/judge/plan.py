@@ -207,6 +207,7 @@ def _job(common: Setting, entry: Entry, hashes: dict[str, str | None]) -> Job:
 
 def _identity_fields(common: Setting, entry: Entry, hashes: dict[str, str | None], here: Environment) -> dict[str, Any]:
     image = {"image": here.image} if here.image else {}
+    tuned = {"tuned": entry.config.tuned.model_dump()} if entry.config.tuned else {}
     return {
         "track": common.track.name,
         "dataset": common.dataset.name,
@@ -227,6 +228,7 @@ def _identity_fields(common: Setting, entry: Entry, hashes: dict[str, str | None
         "machine": machine()["cpu_model"],
         **image,
         **({"challenge": common.challenge.to_json()} if common.challenge else {}),
+        **tuned,
     }
 
 

@@ -14,6 +14,7 @@ from ann_bench.results.figures import Figures
 Columns = dict[str, Callable[[Figures], str | Text]]
 
 _PRECISION: Columns = {"precision": lambda one: show.recall(one.precision)}
+_TUNED: Columns = {"tuned": lambda one: "yes" if one.tuned else "no"}
 
 
 def recall_head(figures: Iterable[Figures], k: int) -> str:
@@ -23,7 +24,14 @@ def recall_head(figures: Iterable[Figures], k: int) -> str:
 
 
 def columns(figures: Sequence[Figures], k: int, *, wide: bool) -> Columns:
-    """Of streams also the worst search, the changes and the whole time; in short where the table is not `wide`."""
+    """Of streams also the worst search, the changes and the whole time; in short where the table is not `wide`.
+
+    Where any entry was tuned, a column tells which.
+    """
+    return _own_columns(figures, k, wide=wide) | (_TUNED if any(one.tuned for one in figures) else {})
+
+
+def _own_columns(figures: Sequence[Figures], k: int, *, wide: bool) -> Columns:
     head = recall_head(figures, k)
     if any(one.changes for one in figures):
         found: Columns = {

@@ -72,8 +72,8 @@ def _kind(one: Mapping[str, Any]) -> str:
     if "$ref" in one:
         name = one["$ref"].rsplit("/", 1)[-1]
         return _ANYTHING if name == "JsonValue" else f"[{name}](#{name.lower()})"
-    if "anyOf" in one:
-        return " or ".join(dict.fromkeys(_kind(each) for each in one["anyOf"] if each.get("type") != "null"))
+    if kinds := one.get("anyOf") or one.get("oneOf"):
+        return " or ".join(dict.fromkeys(_kind(each) for each in kinds if each.get("type") != "null"))
     if "enum" in one:
         return ", ".join(f"`{_plain(value)}`" for value in one["enum"])
     if "items" in one:

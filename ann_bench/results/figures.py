@@ -98,6 +98,11 @@ class Figures:
         return changes_index(self.identity.fields.get("workload", ()))
 
     @property
+    def tuned(self) -> bool:
+        """Whether `ann-bench tune` has found the arguments."""
+        return "tuned" in self.identity.fields
+
+    @property
     def measured(self) -> str:
         """What `recall` is, for the heads of tables and the axes of pictures."""
         return "AP" if self.ranged else f"recall@{self.k}"
