@@ -47,7 +47,9 @@ Choices: TypeAlias = Annotated[list[JsonValue], AfterValidator(_several)]
 
 def _kind(value: object) -> str | None:
     """Which of the two is meant, so that an error speaks of that one."""
-    return {list: "[choices]", dict: "[range]", Range: "[range]"}.get(type(value))
+    if isinstance(value, list):
+        return "[choices]"
+    return "[range]" if isinstance(value, dict | Range) else None
 
 
 #: What an argument may be.

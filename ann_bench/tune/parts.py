@@ -46,29 +46,25 @@ def part(dataset: Dataset, seed: int) -> Parts:
         raise UsageError(f"{dataset.name}: {count} queries are too few to tune with: {LEAST} or more are needed")
     most = count if learn is None else min(count, 2 * queries.count)
     order = np.random.default_rng(seed).permutation(count)[:most]
-    what = f"{queries.name}" if learn is None else "learn"
+    whole = QuerySet(queries.name if learn is None else "learn", vectors, queries.tags)
     folder = cache_root() / ".parts" / f"{fingerprint(vectors)[:16]}-{seed}-{most}"
     first, second = (np.sort(half) for half in np.array_split(order, 2))
     seen, held_out = (
-        _with(dataset, QuerySet(f"{what}-{name}", *_files(folder, name, (vectors, queries.tags), rows)))
+        replace(dataset, queries=_half(folder, name, whole, rows))
         for name, rows in (("seen", first), ("held-out", second))
     )
     if learn is not None:
         seen, held_out = (replace(one, learn=seen.queries.vectors) for one in (seen, held_out))
-    return Parts(seen, held_out, f"half of the {what} queries")
+    return Parts(seen, held_out, f"half of the {whole.name} queries")
 
 
-def _with(dataset: Dataset, queries: QuerySet) -> Dataset:
-    return replace(dataset, queries=queries)
-
-
-def _files(
-    folder: Path, name: str, given: tuple[Ref, Ref | None], rows: npt.NDArray[np.intp]
-) -> tuple[Ref, Ref | None]:
-    vectors, tags = given
+def _half(folder: Path, name: str, queries: QuerySet, rows: npt.NDArray[np.intp]) -> QuerySet:
+    """The queries of these rows, with their tags."""
+    vectors, tags = queries.vectors, queries.tags
+    asked = _written(folder / f"{name}.{'spmat' if isinstance(vectors, CsrRef) else 'npy'}", vectors, rows)
     told = None if tags is None else _written(folder / f"{name}-{fingerprint(tags)[:16]}.tags.spmat", tags, rows)
-    suffix = "spmat" if isinstance(vectors, CsrRef) else "npy"
-    return _written(folder / f"{name}.{suffix}", vectors, rows), told
+    assert told is None or isinstance(told, CsrRef)
+    return QuerySet(f"{queries.name}-{name}", asked, told)
 
 
 def _written(path: Path, ref: Ref, rows: npt.NDArray[np.intp]) -> Ref:

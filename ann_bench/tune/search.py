@@ -163,8 +163,8 @@ class _Search:
             found = batches.measured({**build, **proposals[0].build}, asked, until)
             rounds += 1
             for proposal, query in zip(proposals, asked, strict=True):
-                one = next((one for one in found if one.query == query), None)
-                suggestions.tell(proposal, None if one is None else (one.recall, one.qps))
+                mine = next((one for one in found if one.query == query), None)
+                suggestions.tell(proposal, (mine.recall, mine.qps) if mine else None)
             self.trials += found
         self.spent = Spent(time.monotonic() - began, rounds, batches.failed)
         if not self.trials:

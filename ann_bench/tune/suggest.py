@@ -90,8 +90,10 @@ class Suggestions:
         }
         params = {name: _inner(values_, given[name]) for name, values_ in _all(self._space).items()}
         if None not in params.values():
-            told = {"params": params, "distributions": self._distributions, "values": [values[0], math.log(values[1])]}
-            self._study.add_trial(optuna.trial.create_trial(**told))
+            objectives = [values[0], math.log(values[1])]
+            self._study.add_trial(
+                optuna.trial.create_trial(params=params, distributions=self._distributions, values=objectives)
+            )
 
     def _ask(self) -> Proposal:
         with _quietly():
@@ -114,8 +116,9 @@ def _distribution(values: Any) -> BaseDistribution:
 
     if not isinstance(values, Range):
         return CategoricalDistribution(range(len(values)))
-    kind = IntDistribution if values.whole else FloatDistribution
-    return kind(values.from_, values.to, log=values.log)
+    if values.whole:
+        return IntDistribution(int(values.from_), int(values.to), log=values.log)
+    return FloatDistribution(values.from_, values.to, log=values.log)
 
 
 def _outer(values: Any, inner: Any) -> Any:
