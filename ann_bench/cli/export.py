@@ -16,7 +16,7 @@ from ann_bench.results.newest import newest
 @click.option("--results", type=click.Path(path_type=Path), multiple=True, default=[Path("results")],
               show_default=True, help="Folder of results; may be given again.")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), default="csv", show_default=True,
-              help="What to write; markdown is rounded, the others are not.")  # fmt: skip
+              help="What to write; markdown and latex are rounded, the others are not.")  # fmt: skip
 @click.option("--output", type=click.Path(path_type=Path), help="File to write; without it, standard output.")
 @click.option("--all", "everything", is_flag=True, help="Also results of older versions of an entry or its packages.")
 def command(results: tuple[Path, ...], form: str, output: Path | None, everything: bool) -> None:

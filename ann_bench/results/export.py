@@ -1,4 +1,4 @@
-"""Figures as csv, json, parquet or markdown."""
+"""Figures as csv, json, parquet, markdown or LaTeX."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 from ann_bench.errors import UsageError, unknown
 from ann_bench.results.atomic import write_atomically
 from ann_bench.results.figures import COLUMNS, Figures
+from ann_bench.results.latex import latex
 
 Row = Mapping[str, Any]
 
@@ -102,4 +103,5 @@ FORMATS: dict[str, Callable[[Sequence[Row]], bytes]] = {
     "json": _json,
     "parquet": _parquet,
     "markdown": _markdown,
+    "latex": latex,
 }

@@ -94,5 +94,5 @@ def test_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"pip install 'ann-bench\[parquet\]'"):
         export([], "parquet", tmp_path / "r.parquet")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
-    assert set(FORMATS) == {"csv", "json", "parquet", "markdown"}
+    assert set(FORMATS) == {"csv", "json", "parquet", "markdown", "latex"}
     assert not math.isnan(figures(made.bundle()).qps)
