@@ -14,6 +14,7 @@ PACKAGE = ROOT / "ann_bench"
 #: Each room, and the rooms that it may import. Files at the top of the package are open to all.
 ROOMS = {
     "cli": {
+        "audit",
         "check",
         "doctor",
         "tune",
@@ -28,6 +29,7 @@ ROOMS = {
         "engine",
         "environments",
     },
+    "audit": {"judge", "tracks", "sandbox", "truth", "results", "datasets", "entries"},
     "doctor": {"judge", "sandbox", "datasets", "entries"},
     "tune": {"judge", "tracks", "sandbox", "results", "datasets", "entries"},
     "check": {"judge", "tracks", "sandbox", "truth", "results", "datasets", "entries"},

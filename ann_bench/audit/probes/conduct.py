@@ -1,0 +1,96 @@
+"""What an entry does with the CPUs: while nobody asks it anything, and when it is told how many there are."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from ann_bench.audit.registry import Finding, Verdict, probe
+from ann_bench.audit.spin import busy
+from ann_bench.audit.subject import Line, Subject
+from ann_bench.audit.weigh import LEAST_ROUNDS, LEVEL
+from ann_bench.judge.failure import EntryFailure
+from ann_bench.results.model import Status
+from ann_bench.stats import ratio_estimate
+
+#: Threads that wait for more work may spin for a moment after a call; then nothing is to be done.
+SETTLE_SECONDS, PAUSE_SECONDS, PAUSES = 0.4, 0.5, 3
+#: Shares of one CPU that are used in the pauses.
+IDLE, IDLE_MUCH = 0.05, 0.25
+#: CPU time per time of a call: beyond what was given by this factor is more threads than were given.
+MORE = 1.25
+#: By so much a claim of threads, where they are free, has to exceed what is used.
+FEWER = 1.4
+#: Seconds of the calls that are looked at, at least.
+LOOK_SECONDS = 0.5
+
+
+@probe("idle")
+def idle(subject: Subject) -> Finding:
+    """Between its calls the entry does nothing: no CPU time is used while nobody asks."""
+    line = subject.plain()
+    used = 0.0
+    for _ in range(PAUSES):
+        line.ask(*subject.taken(subject.parts[0]))
+        time.sleep(SETTLE_SECONDS)
+        before = line.driver.session.reading().cpu_seconds
+        time.sleep(PAUSE_SECONDS)
+        used += line.driver.session.reading().cpu_seconds - before
+    share = used / (PAUSES * PAUSE_SECONDS)
+    text = f"{share:.0%} of a CPU in pauses of {PAUSE_SECONDS:g} s"
+    if share > IDLE_MUCH:
+        return Finding(Verdict.FAIL, text)
+    return Finding(Verdict.SUSPICIOUS if share > IDLE else Verdict.PASS, text)
+
+
+@probe("threads")
+def threads(subject: Subject) -> Finding:
+    """It uses no more threads than it is given, and as many as it claims (`threads` in its stats)."""
+    return Finding.worst(_more(subject), _fewer(subject))
+
+
+def _more(subject: Subject) -> Finding:
+    """Told to use one, where it could have them all."""
+    if len(subject.setting.cpus) < 2:
+        return Finding(Verdict.PASS, "one CPU: there are no more threads to use")
+    try:
+        line = subject.single()
+        share, _ = _used(line, subject)
+    except EntryFailure as failure:
+        if failure.status is Status.RULE_BROKEN:
+            return Finding(Verdict.FAIL, failure.detail)
+        raise
+    build = line.built.cpu_seconds / max(line.built.seconds, 1e-9) if line.built.seconds > LOOK_SECONDS else 0.0
+    most = max(share, build)
+    text = f"told to use one thread: {most:.2f} CPUs"
+    return Finding(Verdict.FAIL if most > MORE else Verdict.PASS, text)
+
+
+def _fewer(subject: Subject) -> Finding:
+    """What it claims, against what it uses while a program of ours gets more from this machine."""
+    line = subject.plain()
+    claim = line.driver.stats().get("threads")
+    given = subject.setting.limits.cpus
+    if not isinstance(claim, int) or claim < 2:
+        return Finding(Verdict.PASS, "claims nothing")
+    if claim > given:
+        return Finding(Verdict.SUSPICIOUS, f"claims {claim} threads, and was given {given}")
+    mine, theirs = [], []
+    for _ in range(LEAST_ROUNDS):
+        mine.append(_used(line, subject)[0])
+        theirs.append(busy(claim, subject.setting.cpus))
+    ratio = ratio_estimate([theirs], [np.maximum(mine, 1e-3)], paired=True, level=LEVEL)
+    text = f"claims {claim} threads: {np.median(mine):.2f} CPUs, where {np.median(theirs):.2f} were to be had"
+    return Finding(Verdict.SUSPICIOUS if ratio.low > FEWER else Verdict.PASS, text)
+
+
+def _used(line: Line, subject: Subject) -> tuple[float, float]:
+    """CPUs that are busy while it answers, and for how many seconds it was looked at."""
+    seconds = cpu_seconds = 0.0
+    for _ in range(50):
+        _, window = line.ask(subject.published, subject.search)
+        seconds, cpu_seconds = seconds + window.seconds, cpu_seconds + window.cpu_seconds
+        if seconds > LOOK_SECONDS:
+            break
+    return cpu_seconds / max(seconds, 1e-9), seconds
