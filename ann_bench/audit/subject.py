@@ -37,7 +37,7 @@ Numbers = npt.NDArray[np.int64]
 SAMPLE = 200
 
 #: The query set is cut into so many parts: one is asked again and again, each of the others is fresh once.
-PARTS = 8
+PARTS = 16
 
 
 @dataclass

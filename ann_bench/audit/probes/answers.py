@@ -7,21 +7,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ann_bench.arrays import held_csr
 from ann_bench.audit.registry import Finding, Verdict, probe
 from ann_bench.audit.subject import Floats, Numbers, Subject
 from ann_bench.audit.weigh import Bounds, worse
+from ann_bench.judge.filters import holds_all
 from ann_bench.ragged import Ragged, offsets_of
 from ann_bench.results.model import INVALID_KINDS, Answers
 from ann_bench.truth.distance import pair_distances
 
 #: Whether a batch is timed, whole or in pieces is no reason for other answers; threads may make small differences.
 SAME = Bounds(suspicious=0.01, fail=0.05)
+#: So many queries are asked one by one; with fewer than 26 no difference would be beyond chance.
+ALONE = 50
 #: Shares of answers that are not given where there are some, and of those no better than chance.
 SHORT, PADDED, PADDED_MUCH = 0.5, 0.01, 0.2
 #: An id stands for padding where it answers this share of the queries, and is right for less than a tenth of these.
 EVERYWHERE = 0.5
-#: Random rows that an answer is held against.
-RANDOM_ROWS = 64
+#: Random rows that an answer is held against, and how many of them have to match where a search is filtered.
+RANDOM_ROWS, LEAST_ROWS = 64, 8
 
 
 @probe("same answers")
@@ -31,7 +35,7 @@ def same_answers(subject: Subject) -> Finding:
     batches = [line.ask(subject.published, subject.search)[0] for _ in range(3)]
     subject.given += batches
     recalls = [subject.score(batch).recalls for batch in batches]
-    numbers = subject.sample[:20]
+    numbers = subject.sample[:ALONE]
     alone = _alone(subject, numbers)
     together = recalls[0][numbers]
     return Finding.worst(
@@ -88,11 +92,10 @@ def _short(subject: Subject, ids: npt.NDArray[np.int32]) -> Finding:
 
 
 def _padded(subject: Subject, ids: npt.NDArray[np.int32]) -> Finding:
-    """Ids that answer everything, or no nearer than the median of random rows (where searches are not filtered)."""
+    """Ids that answer everything, or that are farther than half of the rows that anybody could draw."""
     filler = _everywhere(subject, ids)
     share = float(np.isin(ids, filler).sum()) / max(1, int((ids >= 0).sum()))
-    if not subject.search.filtered:
-        share = max(share, _chance(subject, ids))
+    share = max(share, _chance(subject, ids))
     text = f"{share:.1%} of them are as good as chance"
     if share > PADDED_MUCH:
         return Finding(Verdict.FAIL, text)
@@ -109,14 +112,21 @@ def _everywhere(subject: Subject, ids: npt.NDArray[np.int32]) -> npt.NDArray[np.
 
 
 def _chance(subject: Subject, ids: npt.NDArray[np.int32]) -> float:
-    """The share of the answers that are farther than the median of random rows, of the sample."""
+    """The share of the answers that are farther than half of the random rows that match, of the sample."""
     numbers, problem = subject.sample, subject.problem
     base, vectors = problem.base.open(), problem.queries.open()[numbers]
     rows = np.random.default_rng(3).integers(0, base.shape[0], (len(numbers), RANDOM_ROWS))
-    median = np.median(pair_distances(problem.metric, vectors, base, rows), axis=1)
+    distances = pair_distances(problem.metric, vectors, base, rows)
+    if problem.tags is not None and problem.query_tags is not None:
+        matching = holds_all(problem.tags, held_csr(problem.query_tags.open()[numbers]), rows)
+        distances = np.where(matching, distances, np.nan)
+    known = (~np.isnan(distances)).sum(axis=1) >= LEAST_ROWS
+    median = np.full(len(numbers), np.inf)
+    median[known] = np.nanmedian(distances[known], axis=1)
     given = ids[numbers].astype(np.int64)
-    distances = pair_distances(problem.metric, vectors, base, np.where(given >= 0, given, -1))
+    own = pair_distances(problem.metric, vectors, base, np.where(given >= 0, given, -1))
     # the right answers are no chance, however far the farthest of them lie
-    last = np.where(np.isfinite(subject.truth.distances), subject.truth.distances, -np.inf).max(axis=1)[numbers]
-    far = (given >= 0) & (distances > median[:, None]) & (distances > last[:, None])
+    reach = np.asarray(getattr(subject.truth, "distances", np.zeros((0, 0))))[numbers]
+    last = np.where(np.isfinite(reach), reach, -np.inf).max(axis=1)
+    far = (given >= 0) & (own > median[:, None]) & (own > last[:, None] + abs(last[:, None]) * 1e-6)
     return float(far.sum()) / max(1, int((given >= 0).sum()))

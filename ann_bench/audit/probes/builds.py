@@ -25,12 +25,10 @@ def seeds(subject: Subject) -> Finding:
     asked, search = subject.published, subject.search
     one, two = (subject.score(line.ask(asked, search)[0]).recalls for line in (subject.plain(), other))
     first, second = in_turn(*_askers(subject, subject.plain(), other))
-    return Finding.worst(
-        Finding.gravest(
-            slower(f"another build{named}", second, first, SPEED), slower("the first", first, second, SPEED)
-        ),
-        Finding.gravest(worse(f"another build{named}", one, two, RECALL), worse("the first", two, one, RECALL)),
-    )
+    name = f"another build{named}"
+    speed = slower(name, second, first, SPEED), slower(f"not {name}", first, second, SPEED)
+    recall = worse(name, one, two, RECALL), worse(f"not {name}", two, one, RECALL)
+    return Finding.worst(Finding.gravest(*speed), Finding.gravest(*recall))
 
 
 @probe("disguise")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,8 +23,9 @@ IDLE, IDLE_MUCH = 0.05, 0.25
 MORE = 1.25
 #: By so much a claim of threads, where they are free, has to exceed what is used.
 FEWER = 1.4
-#: Seconds of the calls that are looked at, at least.
-LOOK_SECONDS = 0.5
+#: Seconds of calls that one look takes in, in so many batches at the most; looks, of which the busiest counts: on a
+#: machine with other work the second thread may have to wait.
+LOOK_SECONDS, MOST_BATCHES, LOOKS = 0.3, 30, 5
 
 
 @probe("idle")
@@ -56,15 +58,23 @@ def _more(subject: Subject) -> Finding:
         return Finding(Verdict.PASS, "one CPU: there are no more threads to use")
     try:
         line = subject.single()
-        share, _ = _used(line, subject)
+        shares = [_used(line, subject) for _ in range(LOOKS)]
     except EntryFailure as failure:
         if failure.status is Status.RULE_BROKEN:
             return Finding(Verdict.FAIL, failure.detail)
         raise
-    build = line.built.cpu_seconds / max(line.built.seconds, 1e-9) if line.built.seconds > LOOK_SECONDS else 0.0
-    most = max(share, build)
-    text = f"told to use one thread: {most:.2f} CPUs"
-    return Finding(Verdict.FAIL if most > MORE else Verdict.PASS, text)
+    if line.built.seconds > LOOK_SECONDS:
+        shares.append(line.built.cpu_seconds / line.built.seconds)
+    return told_one(max(shares), busy(2, subject.setting.cpus))
+
+
+def told_one(cpus: float, free: float) -> Finding:
+    """What is to be said of an entry that was told to use one thread, and had so many CPUs busy at the most.
+
+    `free` is what two threads of another program get.
+    """
+    text = f"told to use one thread: {cpus:.2f} CPUs, where two threads get {free:.2f}"
+    return Finding(Verdict.FAIL if cpus > MORE else Verdict.PASS, text)
 
 
 def _fewer(subject: Subject) -> Finding:
@@ -73,24 +83,27 @@ def _fewer(subject: Subject) -> Finding:
     claim = line.driver.stats().get("threads")
     given = subject.setting.limits.cpus
     if not isinstance(claim, int) or claim < 2:
-        return Finding(Verdict.PASS, "claims nothing")
+        return Finding(Verdict.PASS, "claims no threads")
     if claim > given:
         return Finding(Verdict.SUSPICIOUS, f"claims {claim} threads, and was given {given}")
-    mine, theirs = [], []
-    for _ in range(LEAST_ROUNDS):
-        mine.append(_used(line, subject)[0])
-        theirs.append(busy(claim, subject.setting.cpus))
-    ratio = ratio_estimate([theirs], [np.maximum(mine, 1e-3)], paired=True, level=LEVEL)
-    text = f"claims {claim} threads: {np.median(mine):.2f} CPUs, where {np.median(theirs):.2f} were to be had"
+    rounds = [(_used(line, subject), busy(claim, subject.setting.cpus)) for _ in range(LEAST_ROUNDS)]
+    return claimed(claim, rounds)
+
+
+def claimed(threads: int, rounds: Sequence[tuple[float, float]]) -> Finding:
+    """What is to be said of such a claim; `rounds` are CPUs that it used, and that were to be had at that time."""
+    mine, theirs = np.maximum(np.array(rounds, dtype=np.float64).T, 1e-3)
+    ratio = ratio_estimate([theirs], [mine], paired=True, level=LEVEL)
+    text = f"claims {threads} threads: {np.median(mine):.2f} CPUs, where {np.median(theirs):.2f} were to be had"
     return Finding(Verdict.SUSPICIOUS if ratio.low > FEWER else Verdict.PASS, text)
 
 
-def _used(line: Line, subject: Subject) -> tuple[float, float]:
-    """CPUs that are busy while it answers, and for how many seconds it was looked at."""
+def _used(line: Line, subject: Subject) -> float:
+    """CPUs that are busy while it answers, over LOOK_SECONDS of batches."""
     seconds = cpu_seconds = 0.0
-    for _ in range(50):
+    for _ in range(MOST_BATCHES):
         _, window = line.ask(subject.published, subject.search)
         seconds, cpu_seconds = seconds + window.seconds, cpu_seconds + window.cpu_seconds
         if seconds > LOOK_SECONDS:
             break
-    return cpu_seconds / max(seconds, 1e-9), seconds
+    return cpu_seconds / max(seconds, 1e-9) if seconds > LOOK_SECONDS / 10 else 0.0

@@ -1,0 +1,229 @@
+"""Each probe catches the entries that were written for it, and lets an honest one pass."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from ann_bench.audit.probes import PROBES
+from ann_bench.audit.probes.builds import reseeded
+from ann_bench.audit.probes.conduct import claimed, told_one
+from ann_bench.audit.registry import Finding, Verdict
+from ann_bench.audit.spin import busy
+from ann_bench.audit.weigh import Bounds, ratio_of, slower, worse
+from ann_bench.cli import main
+from ann_bench.datasets.prepare import prepare
+from ann_bench.datasets.registry import find_manifest
+from ann_bench.judge.run import ask_all
+from ann_bench.tracks import find_track
+from tests.audit.cheats import CHEATS
+from tests.judge.ranges import range_dataset, range_entry
+from tests.support import EXACT, json_of, tiny_dataset, write_entry
+
+HOSTILE = Path(__file__).parents[1] / "hostile"
+BOUNDS = Bounds(suspicious=1.5, fail=3.0)
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> Path:
+    return tiny_dataset(tmp_path / "data")
+
+
+def audit(entry: Path, manifest: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, dict[str, Any]]:
+    """Exit code, and what each probe said."""
+    capsys.readouterr()
+    code = main(["audit", str(entry), "--dataset", str(manifest), "--json", *options])
+    (report,) = json_of(capsys.readouterr().out)
+    return code, {one["probe"]: (Verdict(one["verdict"]), one["text"]) for one in report["probes"]}
+
+
+def test_an_honest_entry_passes(tmp_path: Path, manifest: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = audit(write_entry(tmp_path / "mine"), manifest, capsys)
+    assert code == 0
+    assert list(said) == [probe.name for probe in PROBES]
+    assert {name: text for name, (verdict, text) in said.items() if verdict is not Verdict.PASS} == {}
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_a_cheat_is_caught(name: str, tmp_path: Path, manifest: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cheat = CHEATS[name]
+    first = prepare(find_manifest(str(manifest), "filtered"), "public").base.open()[:3].tolist()
+    entry = write_entry(tmp_path / name, cheat.body, start=f"FIRST = {first}", **cheat.config)
+    code, said = audit(entry, manifest, capsys, "--only", cheat.probe)
+    verdict, text = said[cheat.probe]
+    assert verdict in cheat.worst, said
+    assert cheat.text in text
+    assert code == (1 if verdict is Verdict.FAIL else 0)
+
+
+def test_every_probe_has_a_cheat() -> None:
+    assert {cheat.probe for cheat in CHEATS.values()} == {probe.name for probe in PROBES}
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "probe"),
+    [
+        ("caches-answers", 1, "fresh"),
+        ("knows-the-data", 1, "perturbed"),
+        ("knows-the-data", 2, "perturbed"),
+        ("works-in-background", 1, "idle"),
+    ],
+)
+def test_hostile_entries_that_no_sandbox_names(
+    name: str, config: int, probe: str, tmp_path: Path, manifest: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those of tests/hostile whose result is `ok`, although they cheat."""
+    entry = tmp_path / name
+    shutil.copytree(HOSTILE / name, entry, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(HOSTILE / "kit.py", entry)
+    (entry / "exact.py").write_text(EXACT, encoding="utf-8")
+    table(manifest, entry / "table.npz")
+    _, said = audit(entry, manifest, capsys, "--only", probe, "--config", str(config))
+    assert said["runs"][0] is Verdict.PASS
+    assert said[probe][0] in (Verdict.FAIL, Verdict.SUSPICIOUS), said
+
+
+def table(manifest: Path, path: Path) -> None:
+    """The published queries with their answers."""
+    import hashlib
+
+    data = prepare(find_manifest(str(manifest), "filtered"), "public")
+    (truth,) = ask_all(data, find_track("filtered").workload(data, 10)).truths
+    np.savez(
+        path,
+        queries=data.queries.vectors.open(),
+        tags=data.queries.tags.open().toarray() > 0,
+        answers=truth.ids,
+        rows=np.frombuffer(hashlib.sha256(data.base.open()[:10].tobytes()).digest(), dtype=np.uint8),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU: there are no more threads to use")
+def test_more_threads_than_given(tmp_path: Path, manifest: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where the machine has both CPUs to give: a thread that has to wait cannot be seen."""
+    if min(busy(2, sorted(os.sched_getaffinity(0))[:2]) for _ in range(5)) < 1.6:
+        pytest.skip("this machine is too busy to give anybody two CPUs")
+    body = """
+    def query(self, queries, k, tags=None):
+        import hashlib, threading, time
+        stop = time.monotonic() + 0.3
+        def work():
+            while time.monotonic() < stop:
+                hashlib.sha256(bytes(1 << 20)).digest()
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        [one.start() for one in threads]
+        [one.join() for one in threads]
+        return self.exact(queries, k, tags)
+    """
+    _, said = audit(write_entry(tmp_path / "greedy", body), manifest, capsys, "--only", "threads")
+    assert said["threads"][0] is Verdict.FAIL, said
+
+
+def test_threads_by_their_figures() -> None:
+    assert told_one(1.1, 1.9).verdict is Verdict.PASS
+    assert told_one(1.6, 1.9).verdict is Verdict.FAIL
+    assert claimed(2, [(1.0, 1.9)] * 7).verdict is Verdict.SUSPICIOUS
+    assert claimed(2, [(1.8, 1.9)] * 7).verdict is Verdict.PASS
+    busy = [(0.5, 1.0), (0.9, 0.6), (0.3, 0.9), (1.0, 0.8), (0.7, 0.7), (0.5, 1.2), (0.8, 0.5)]
+    assert claimed(2, busy).verdict is Verdict.PASS
+
+
+def test_within_a_radius(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifest = range_dataset(tmp_path / "data")
+    options = ("--only", "answers", "--only", "same answers", "--only", "other k", "--only", "perturbed")
+    code, said = audit(range_entry(tmp_path / "mine"), manifest, capsys, *options)
+    verdicts = {name: verdict.value for name, (verdict, _) in said.items()}
+    assert code == 0
+    assert verdicts.pop("other k") == "not applicable"
+    assert set(verdicts.values()) == {"pass"}, said
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.3, 1.0])
+def test_noise_convicts_nobody(noise: float) -> None:
+    """Honest entries on a machine that makes any call 3 times slower or faster: no failure, hardly a suspicion."""
+    rng = np.random.default_rng(5)
+    verdicts = [slower("x", *np.exp(rng.normal(0, noise, (2, 8))), BOUNDS).verdict for _ in range(300)]
+    assert Verdict.FAIL not in verdicts
+    assert verdicts.count(Verdict.SUSPICIOUS) <= 1
+    tenfold = [slower("x", *(np.exp(rng.normal(0, noise, (2, 15))) * [[20], [1]]), BOUNDS).verdict for _ in range(100)]
+    assert tenfold.count(Verdict.FAIL) >= (90 if noise < 0.5 else 60)
+
+
+def test_a_moment_in_which_the_machine_stood_still_hides_nobody() -> None:
+    slow, usual = np.full(15, 0.5), np.full(15, 0.001)
+    usual[3] = 2.0
+    assert slower("x", slow, usual, BOUNDS).verdict is Verdict.FAIL
+    assert ratio_of(slow, usual).low > 100
+    assert slower("x", usual, slow, BOUNDS).verdict is Verdict.PASS
+    assert slower("x", usual, usual[::-1], BOUNDS).verdict is Verdict.PASS
+
+
+def test_recall_that_is_worse_by_chance() -> None:
+    rng = np.random.default_rng(6)
+    bounds = Bounds(suspicious=0.02, fail=0.1)
+    for _ in range(200):
+        before, after = np.round(rng.normal(0.8, 0.2, (2, 60)).clip(0, 1), 1)
+        assert worse("x", before, after, bounds).verdict is Verdict.PASS
+    assert worse("x", np.full(60, 0.9), np.full(60, 0.7), bounds).verdict is Verdict.FAIL
+    assert worse("x", np.full(60, 0.9), np.full(60, 0.85), bounds).verdict is Verdict.SUSPICIOUS
+    assert worse("x", np.full(3, np.nan), np.ones(3), bounds).verdict is Verdict.PASS
+
+
+def test_the_gravest_finding_is_shown() -> None:
+    found = Finding.worst(
+        Finding(Verdict.PASS, "a"), Finding(Verdict.SUSPICIOUS, "b"), Finding(Verdict.SUSPICIOUS, "c")
+    )
+    assert found == Finding(Verdict.SUSPICIOUS, "b; c")
+
+
+def test_seeds_are_changed() -> None:
+    assert reseeded({"seed": 3, "M": 8, "random_state": 0, "use_seed": "no"}) == (
+        {"seed": 4, "M": 8, "random_state": 1, "use_seed": "no"},
+        " (seed=4, random_state=1)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--only", "idel"), "idle"),
+        (("--config", "7"), "has 1 query configs for tiny, there is no 7"),
+        (("--track", "streaming"), "streaming"),
+    ],
+)
+def test_bad_input(
+    tmp_path: Path, manifest: Path, options: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = write_entry(tmp_path / "mine")
+    assert main(["audit", str(entry), "--dataset", str(manifest), *options]) == 2
+    shown = capsys.readouterr().err
+    assert text in shown
+    assert len(shown.strip().splitlines()) == 1
+
+
+def test_a_stream_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "steps.yaml").write_text(
+        yaml.safe_dump({"tiny": {"max_pts": 100, 1: {"operation": "insert", "start": 0, "end": 100},
+                                 2: {"operation": "search"}}}), encoding="utf-8"
+    )  # fmt: skip
+    manifest = tiny_dataset(tmp_path / "data", tracks=["streaming"], runbook={"file": "steps.yaml"})
+    entry = write_entry(tmp_path / "mine", tracks=["streaming"])
+    assert main(["audit", str(entry), "--dataset", str(manifest)]) == 2
+    assert "changes its index between searches" in capsys.readouterr().err
+
+
+def test_the_table(tmp_path: Path, manifest: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    entry = write_entry(tmp_path / "mine", CHEATS["crashes"].body)
+    assert main(["audit", str(entry), "--dataset", str(manifest), "--only", "idle"]) == 1
+    shown = capsys.readouterr().out
+    assert "crashed" in shown
+    assert "needs `runs`" in shown
+    assert "mine: fail" in shown
