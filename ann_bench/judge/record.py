@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -24,10 +25,14 @@ from ann_bench.truth.model import AnyTruth, Problem
 
 @dataclass(frozen=True)
 class Questions:
-    """The searches of a workload with their exact answers, in order; its control batches, where it has them."""
+    """The searches of a workload with their exact answers, in order; its control batches, where it has them.
+
+    `chance` is the recall of a guess (see `truth.matching`).
+    """
 
     problems: Sequence[Problem]
     truths: tuple[AnyTruth, ...]
+    chance: float = math.nan
     controls: Controls | None = None
 
 
@@ -91,7 +96,7 @@ class Record:
         return Bundle(
             identity=self.config.identity,
             outcome=outcome,
-            provenance=self._provenance(),
+            provenance=self._provenance(questions),
             counts=tuple(search.queries for search in self.setting.workload.searches),
             seconds=self.seconds,
             answer_of=self.answer_of,
@@ -120,7 +125,7 @@ class Record:
                 found[index] = score(problem, truth, self._answers[index][1])
         return tuple(found[index] for index in range(len(self._answers)))
 
-    def _provenance(self) -> dict[str, Any]:
+    def _provenance(self, questions: Questions) -> dict[str, Any]:
         data = self.setting.dataset
         return {
             **provenance(),
@@ -128,6 +133,7 @@ class Record:
             "manifest": self.setting.manifest,
             "environment": dict(self.environment),
             "limits_in_force": asdict(self.in_force) if self.in_force else {},
+            "chance_recall": questions.chance if math.isfinite(questions.chance) else None,
             "data": {"rows": data.rows, "dim": data.dim, "dtype": data.dtype, "metric": data.metric},
         }
 

@@ -21,6 +21,7 @@ from ann_bench.progress import Progress, silent
 from ann_bench.results.figures import figures
 from ann_bench.results.model import Bundle, Status
 from ann_bench.results.store import Store
+from ann_bench.truth.matching import chance_recall
 from ann_bench.truth.problems import problems
 from ann_bench.truth.store import DEFAULT_MEMORY, check_given, truths_for
 from ann_bench.workload import Workload
@@ -97,7 +98,7 @@ def ask_all(
     given = dataset.queries.truth
     if given is not None and len(asked) == 1:
         check_given(asked[0], truths[0], given)
-    return Questions(asked, truths)
+    return Questions(asked, truths, chance_recall(asked, truths, progress))
 
 
 def _check_room(plan: Plan, questions: Questions) -> None:

@@ -141,16 +141,16 @@ def _markdown(found: Sequence[Board], published: Sequence[Published]) -> str:
         parts += [f"- {_plain(_remark(row))}" for row in rest] + [""] * bool(rest)
     many = overall(found)
     if len(found) > 1:
-        parts += ["### Overall", "", _line(OVERALL), _line(["---", "---:", "---:", "---:"])]
+        parts += ["### Overall", "", _line(OVERALL), _line(["---", "---:", "---:", "---:", "---:"])]
         parts += [*(_line(_overall(row)) for row in many), ""]
     return "\n".join(parts)
 
 
-OVERALL = ("algorithm", "mean rank", "boards", "in the first tier")
+OVERALL = ("algorithm", "mean rank", "mean score", "boards", "in the first tier")
 
 
 def _overall(row: Overall) -> list[str]:
-    return [row.algorithm, f"{row.mean_rank:.2f}", str(row.boards), str(row.wins)]
+    return [row.algorithm, f"{row.mean_rank:.2f}", show.recall(row.mean_score), str(row.boards), str(row.wins)]
 
 
 def overall_cells(found: Sequence[Board]) -> list[list[str]]:
@@ -197,7 +197,7 @@ def _json(found: Sequence[Board], published: Sequence[Published]) -> str:
     boards = [
         {"title": head(board), "conditions": conditions(board), "rows": rows(board, published)} for board in found
     ]
-    many = [vars(row) for row in overall(found)]
+    many = [{**vars(row), "mean_score": _known(row.mean_score)} for row in overall(found)]
     return json.dumps({"boards": boards, "overall": many}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 

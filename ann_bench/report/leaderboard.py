@@ -150,10 +150,15 @@ def _shown(value: object, name: str) -> str:
 
 @dataclass(frozen=True)
 class Overall:
-    """An entry over several boards: the mean of its ranks, a board without it counting as the last rank."""
+    """An entry over several boards: the mean of its ranks, a board without it counting as the last rank.
+
+    `mean_score` is the mean of its normalised recalls (`Figures.normalised_recall`), a board without it counting as 0;
+    NaN where a result does not say what a guess is worth.
+    """
 
     algorithm: str
     mean_rank: float
+    mean_score: float
     boards: int
     wins: int
 
@@ -164,13 +169,14 @@ def overall(found: Sequence[Board]) -> list[Overall]:
     names = sorted({place.algorithm for board in counted for place in board.places})
     rows = []
     for name in names:
-        ranks = []
+        ranks, scores = [], []
         wins = present = 0
         for board in counted:
             ranked = {place.algorithm: place for place in board.places if place.best}
             place = ranked.get(name)
             ranks.append(place.rank if place else len(ranked) + 1)
+            scores.append(place.best.normalised_recall if place and place.best else 0.0)
             present += place is not None
             wins += place is not None and place.tier == 1
-        rows.append(Overall(name, math.fsum(ranks) / len(ranks), present, wins))
+        rows.append(Overall(name, math.fsum(ranks) / len(ranks), math.fsum(scores) / len(scores), present, wins))
     return sorted(rows, key=lambda row: (row.mean_rank, row.algorithm))

@@ -93,6 +93,17 @@ class Figures:
         return self.status == Status.OK.value
 
     @property
+    def normalised_recall(self) -> float:
+        """Recall on a scale on which a guess (random live rows that pass the filter) has 0 and exact search 1.
+
+        NaN where nobody noted what a guess would have.
+        """
+        chance = self.provenance.get("chance_recall")
+        if not isinstance(chance, int | float) or chance >= 1:
+            return math.nan
+        return (self.recall - chance) / (1 - chance)
+
+    @property
     def changes(self) -> bool:
         """Whether the workload changes the index after it was built: a stream."""
         return changes_index(self.identity.fields.get("workload", ()))

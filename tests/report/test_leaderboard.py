@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +78,18 @@ def test_overall_counts_absence_as_last() -> None:
     assert rows["bb"].mean_rank == 2.5, "rank 2 of two, and behind both where it was not measured"
     assert rows["ccc"].mean_rank == 2.0
     assert (rows["bb"].boards, rows["ccc"].wins) == (1, 1)
+
+
+def test_a_guess_has_score_0_and_exact_search_1() -> None:
+    def guessed(recall: float) -> Figures:
+        one = result("a", 10, recall)
+        return dataclasses.replace(one, recall=recall, provenance={**one.provenance, "chance_recall": 0.92})
+
+    for recall, score in ((0.92, 0.0), (0.96, 0.5), (1.0, 1.0)):
+        (row,) = overall(boards([guessed(recall)]))
+        assert row.mean_score == pytest.approx(score)
+    (row,) = overall(boards([result("a", 10)]))
+    assert math.isnan(row.mean_score), "nobody noted what a guess is worth"
 
 
 @pytest.fixture
