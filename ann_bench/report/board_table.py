@@ -16,7 +16,7 @@ from ann_bench.results.published import Published, best_published
 
 #: What the rows of csv and json hold.
 COLUMNS = (
-    "track", "dataset", "queries", "k", "standing", "rank", "tier", "algorithm", "open_source", "figure",
+    "track", "dataset", "queries", "k", "standing", "rank", "tier", "algorithm", "tuned", "open_source", "figure",
     "score", "score_low", "score_high", "recall", "qps", "build_seconds", "peak_memory_bytes", "build", "query",
     "sandbox", "machine", "why",
 )  # fmt: skip
@@ -51,6 +51,7 @@ def _row(board: Board, one: Figures | None, standing: str, name: str, why: str, 
     row.update(rank=level[0] or None, tier=level[1] or None)
     if one is not None:
         row.update(
+            tuned=one.tuned,
             open_source=one.provenance.get("environment", {}).get("open_source"),
             score=_known(getattr(one, figure)),
             score_low=_known(getattr(one, f"{figure}_low", math.nan)),
@@ -95,7 +96,7 @@ def cells(row: Mapping[str, Any]) -> list[str]:
     return [
         "" if row["rank"] is None else str(row["rank"]),
         "" if row["tier"] is None else str(row["tier"]),
-        str(row["algorithm"]),
+        f"{row['algorithm']} (tuned)" if row["tuned"] else str(row["algorithm"]),
         {True: "open", False: "closed"}.get(row["open_source"], show.MISSING),
         show.recall(number("recall")),
         show.short_rate(number("qps"), *interval),
