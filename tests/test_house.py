@@ -16,6 +16,7 @@ ROOMS = {
     "cli": {
         "audit",
         "check",
+        "compare",
         "doctor",
         "tune",
         "report",
@@ -32,6 +33,7 @@ ROOMS = {
     "audit": {"judge", "tracks", "sandbox", "truth", "results", "datasets", "entries"},
     "doctor": {"judge", "sandbox", "datasets", "entries"},
     "tune": {"judge", "tracks", "sandbox", "results", "datasets", "entries"},
+    "compare": {"report", "judge", "sandbox", "results", "datasets", "entries", "tracks"},
     "check": {"judge", "tracks", "sandbox", "truth", "results", "datasets", "entries"},
     "report": {"results", "tracks", "truth"},
     "judge": {"tracks", "sandbox", "truth", "results", "datasets", "entries"},

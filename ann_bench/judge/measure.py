@@ -34,7 +34,8 @@ def measure(setting: Setting, job: Job, configs: Sequence[Config], questions: Qu
     An index that searches do not change serves all the query configs of a build, one after the other. Where one
     of them ends the worker, the rest goes on with a new one.
     """
-    seed = 1 + secrets.randbits(62)  # the order of the queries is nothing that an entry could know
+    # the order of the queries is nothing that an entry could know, but where a result is measured once more
+    seed = setting.seed or 1 + secrets.randbits(62)
     records = [Record(setting, config, seed, job.environment, place) for place, config in enumerate(configs)]
     # what changes in the course of a run serves one query config: all its builds, then those of the next
     for group in [[record] for record in records] if setting.workload.mutates else [records]:

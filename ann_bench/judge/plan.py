@@ -40,6 +40,7 @@ class Options:
 class Setting:
     """What all the measurements of one run have in common.
 
+    `seed` is that of an earlier result, where it is measured once more; None: one of its own for each job.
     `disguise` is how entries see the data; None: as they are. It is there while a run with a `challenge` measures.
     """
 
@@ -53,6 +54,7 @@ class Setting:
     builds: int
     cpus: tuple[int, ...]
     manifest: str = ""
+    seed: int | None = None
     challenge: Challenge | None = None
     disguise: Disguise | None = None
 
