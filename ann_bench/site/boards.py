@@ -1,0 +1,141 @@
+"""What the page of a track and data set shows: every result under each set of conditions, and the official ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ann_bench.report import board_table
+from ann_bench.report import format as show
+from ann_bench.report.leaderboard import Board, boards
+from ann_bench.report.pareto import Picture, pictures
+from ann_bench.report.ranking import best_per_algorithm, score_of
+from ann_bench.results.figures import Figures
+from ann_bench.site.axes import axes_of
+from ann_bench.site.embed import file_name, plain
+
+
+@dataclass(frozen=True)
+class Page:
+    """A track and data set (with a query set and k): its pictures, the ranked conditions first, and its ranking.
+
+    `board` is None where nobody here knows the track, and so how it ranks.
+    """
+
+    name: str
+    pictures: tuple[Picture, ...]
+    board: Board | None
+
+    @property
+    def file(self) -> str:
+        """The name of its data, and what stands in its address."""
+        return file_name(self.name)
+
+    @property
+    def title(self) -> str:
+        """Track and data set, with query set and k where they are not the usual ones."""
+        one = self.pictures[0].points[0]
+        parts = [one.track, one.dataset]
+        parts += [f"{one.queries} queries"] if one.queries != "public" else []
+        parts += [f"radius {one.radius:g}"] if one.ranged else [f"k = {one.k}"] if one.k != 10 else []
+        return ", ".join(parts)
+
+    @property
+    def results(self) -> tuple[Figures, ...]:
+        """All results that it shows, failures too."""
+        return tuple(one for picture in self.pictures for one in (*picture.points, *picture.failures))
+
+
+def pages(figures: Iterable[Figures]) -> list[Page]:
+    """A page for each track, data set, query set and k of which there is any `ok` result, by name."""
+    figures = list(figures)
+    groups: dict[tuple[object, ...], list[Picture]] = {}
+    for picture in pictures(figures):
+        one = picture.points[0]
+        groups.setdefault((one.track, one.dataset, one.queries, one.k, one.radius), []).append(picture)
+    ranked = {board.name: board for board in boards(figures)}
+    found = []
+    for rivals in groups.values():
+        name = min(picture.name for picture in rivals)
+        board = ranked.get(name)
+        if board is not None:
+            sample = board.sample
+            rivals.sort(key=lambda picture: picture.points[0] is not sample)  # noqa: B023  sorted at once
+        found.append(Page(name, tuple(rivals), board))
+    return sorted(found, key=lambda page: page.name)
+
+
+def page_data(page: Page) -> dict[str, Any]:
+    """A page as JSON; the rows of `points` stand under `columns`, `build` and `query` are JSON texts in `configs`."""
+    one, board = page.pictures[0].points[0], page.board
+    axes = axes_of(page.results)
+    columns = ["key", "algorithm", "build", "query", *_bounds(axes)]
+    configs: dict[str, int] = {}
+    shown = board_table.rows(board) if board else []
+    return {
+        "name": page.name,
+        "title": page.title,
+        "track": one.track,
+        "dataset": one.dataset,
+        "measured": one.measured,
+        "stream": one.changes,
+        "rule": {"figure": board.score.figure, "least": board.score.least_recall} if board else None,
+        "head": board_table.head(board) if board else page.title,
+        "axes": axes,
+        "columns": columns,
+        "sets": [_set(picture, columns, configs) for picture in page.pictures],
+        "configs": list(configs),
+        "places": [
+            [row["algorithm"], row["rank"], row["tier"], place.best.identity.key]
+            for row, place in zip(shown, board.places if board else (), strict=False)
+            if place.best
+        ],
+        "remarks": board_table.remarks(shown),
+        "steps": _steps(page),
+    }
+
+
+def _bounds(axes: Iterable[str]) -> list[str]:
+    """The figures of the axes, with the ends of their intervals."""
+    names = []
+    for name in axes:
+        names.append(name)
+        names += [f"{name}_low", f"{name}_high"] if name in ("recall", "qps") else []
+    return names
+
+
+def _set(picture: Picture, columns: Sequence[str], configs: dict[str, int]) -> dict[str, Any]:
+    points = sorted(picture.points, key=lambda one: (one.algorithm, one.recall, one.qps))
+    rows = []
+    for one in points:
+        row = one.row()
+        named = [one.identity.key, one.algorithm, *(configs.setdefault(text, len(configs)) for text in (one.build, one.query))]
+        rows.append(named + [plain(row[name]) for name in columns[len(named) :]])
+    return {
+        "id": picture.name,
+        "conditions": _conditions(picture.points[0]),
+        "official": picture.points[0].sandbox != "process",
+        "points": rows,
+        "failures": [[one.identity.key, one.algorithm, one.status, one.detail] for one in picture.failures],
+        "older": picture.older,
+    }
+
+
+def _conditions(one: Figures) -> str:
+    """Under what a picture was measured."""
+    memory = show.size(one.memory_limit_bytes)
+    return f"{one.identity.fields.get('machine')}, {one.cpus} CPUs, {memory}, {one.sandbox}"
+
+
+def _steps(page: Page) -> dict[str, list[list[Any]]]:
+    """Of a stream, the operations of each algorithm's best query config under the first conditions."""
+    score = score_of(page.pictures[0].points[0].track)
+    if score is None:
+        return {}
+    best = best_per_algorithm(page.pictures[0].points, score)
+    return {
+        name: plain([[s.operation + 1, s.kind, s.points, s.seconds, s.live, s.memory_bytes, s.recall] for s in one.stages])
+        for name, one in best.items()
+        if one is not None and one.stages
+    }

@@ -1,0 +1,79 @@
+"""A site from figures: every page, its data, the scripts and the library."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import ann_bench
+from ann_bench.results.newest import date
+from ann_bench.results.figures import Figures
+from ann_bench.site.boards import page_data, pages
+from ann_bench.site.details import raw_details
+from ann_bench.site.embed import script
+from ann_bench.site.entries import by_algorithm, entry_data, entry_file
+from ann_bench.site.library import NAME, plotly
+from ann_bench.site.overview import overview
+
+ASSETS = Path(__file__).parent / "assets"
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a site is made of: figures, where their bundles lie (by key), and how many files were damaged."""
+
+    figures: Sequence[Figures]
+    paths: Mapping[str, Path]
+    damaged: int = 0
+
+
+def site_files(content: Content) -> dict[str, bytes | Path]:
+    """Every file of a site, by its path in it: bytes, or a file to copy. Equal content gives equal bytes."""
+    figures = sorted(content.figures, key=lambda one: (one.algorithm, date(one), one.identity.key))
+    found = pages(figures)
+    entries = by_algorithm(figures)
+    keys = [one.identity.key for one in figures]
+    raw = dict(zip(keys, raw_details(content.paths[key] for key in keys), strict=True))
+    files: dict[str, bytes | Path] = {path.name: path for path in assets()}
+    files[f"lib/{NAME}"] = plotly()
+    for page in found:
+        files |= _data(f"board-{page.file}", page_data(page))
+    for name, results in entries.items():
+        files |= _data(entry_file(name), entry_data(name, results, found, raw))
+    return files | _data("overview", overview(found, entries, content.damaged))
+
+
+def _data(name: str, value: Any) -> dict[str, bytes | Path]:
+    return {f"data/{name}.js": script(name, value)}
+
+
+def assets() -> list[Path]:
+    """Pages, scripts and style sheet, as they are copied."""
+    return sorted(path for path in ASSETS.iterdir() if path.suffix in (".html", ".js", ".css"))
+
+
+def stamp(paths: Iterable[Path]) -> str:
+    """A hash of all that a site follows from: the result files (by size and time of change), code and library."""
+    digest = hashlib.sha256(_code().encode())
+    for path in sorted(paths):
+        facts = path.stat()
+        digest.update(f"{path.resolve()}\0{facts.st_size}\0{facts.st_mtime_ns}\n".encode())
+    library = plotly()
+    digest.update(f"{library}\0{library.stat().st_size}\0{library.stat().st_mtime_ns}".encode())
+    return digest.hexdigest()
+
+
+@cache
+def _code() -> str:
+    """A hash over the code that derives and shows figures."""
+    root = Path(ann_bench.__file__).parent
+    rooms = [root, root / "stats", root / "results", root / "report", root / "tracks", root / "site"]
+    files = [path for room in rooms for path in room.glob("*.py")]
+    digest = hashlib.sha256()
+    for path in [*sorted(files), *assets()]:
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()

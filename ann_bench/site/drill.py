@@ -1,0 +1,77 @@
+"""Which queries fail: what the raw counts of a bundle say, query by query, in a form small enough for a page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ann_bench.results.model import Bundle
+
+#: Queries that are listed by number, the worst first.
+WORST = 50
+
+#: So many numbers of matches are shown one by one; more are put together by powers of two.
+_SINGLE = 20
+
+Ints = npt.NDArray[np.int64]
+
+
+def drill(bundle: Bundle) -> dict[str, Any] | None:
+    """Recall over the queries of a bundle: how many have which, by the number of true answers, and the worst.
+
+    Hits are summed over all answers that were given to a query (searches, runs, builds). `bins` counts queries with a
+    recall of 0-9 %, 10-19 %, ..., 100 %. None where no query has a true answer.
+    """
+    hits, strict, possible = _sums(bundle)
+    known = np.flatnonzero(possible > 0)
+    if not len(known):
+        return None
+    recall = hits[known] / possible[known]
+    tenths = np.floor(10 * recall + 1e-9).astype(np.int64)
+    order = np.lexsort((known, recall))[:WORST]
+    worst = known[order[recall[order] < 1]]
+    return {
+        "queries": len(possible),
+        "empty": int(len(possible) - len(known)),
+        "bins": np.bincount(tenths, minlength=11).tolist(),
+        "matches": _by_matches(_matches(bundle, len(possible))[known], recall),
+        "worst": np.stack([worst, hits[worst], strict[worst], possible[worst]], axis=1).tolist(),
+    }
+
+
+def _sums(bundle: Bundle) -> tuple[Ints, Ints, Ints]:
+    """Hits, strict hits and possible hits of each query over all answers that were given."""
+    total = max((len(score.possible) for score in bundle.scores), default=0)
+    sums = np.zeros((3, total), dtype=np.int64)
+    answers, times = np.unique(bundle.answer_of[bundle.answer_of >= 0], return_counts=True)
+    for answer, weight in zip(answers.tolist(), times.tolist(), strict=True):
+        score = bundle.scores[answer]
+        for row, values in enumerate((score.hits, score.hits_strict, score.possible)):
+            sums[row, : len(values)] += weight * values.astype(np.int64)
+    return sums[0], sums[1], sums[2]
+
+
+def _matches(bundle: Bundle, total: int) -> Ints:
+    """The most true answers that a query has in any search, as far as they are counted: up to k."""
+    most = np.zeros(total, dtype=np.int64)
+    for score in bundle.scores:
+        size = len(score.possible)
+        most[:size] = np.maximum(most[:size], score.possible.astype(np.int64))
+    return most
+
+
+def _by_matches(matches: Ints, recall: npt.NDArray[np.float64]) -> list[list[Any]]:
+    """Label, queries, mean recall, and how many of them lack an answer, for each number of true answers."""
+    values = np.unique(matches)
+    if len(values) < 2:
+        return []
+    single = len(values) <= _SINGLE
+    groups = matches if single else np.floor(np.log2(matches)).astype(np.int64)
+    rows = []
+    for group in np.unique(groups).tolist():
+        mine = recall[groups == group]
+        label = str(group) if single else f"{2**group}-{2 ** (group + 1) - 1}"
+        rows.append([label, len(mine), round(float(mine.mean()), 5), int((mine < 1).sum())])
+    return rows
