@@ -14,7 +14,7 @@ _CONDITIONS = {"k", "cpus", "memory_limit_bytes", "runs", "builds", "searches", 
 
 @dataclass(frozen=True)
 class Axis:
-    """A figure for people. `kind` is how its numbers are shown; `better` is -1 where less is better, 1 where more is."""
+    """A figure for people. `kind` is how its numbers are shown; `better` is -1 where less is better, else 1."""
 
     label: str
     kind: str = "number"

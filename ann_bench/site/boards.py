@@ -61,9 +61,14 @@ def pages(figures: Iterable[Figures]) -> list[Page]:
         board = ranked.get(name)
         if board is not None:
             sample = board.sample
-            rivals.sort(key=lambda picture: picture.points[0] is not sample)  # noqa: B023  sorted at once
+            rivals.sort(key=lambda picture: picture.points[0] is not sample)
         found.append(Page(name, tuple(rivals), board))
     return sorted(found, key=lambda page: page.name)
+
+
+def rule_text(board: Board | None) -> str:
+    """How a board ranks, in words."""
+    return board_table.head(board).rpartition(": ")[2] if board else "no ranking rule is known for this track"
 
 
 def page_data(page: Page) -> dict[str, Any]:
@@ -81,7 +86,7 @@ def page_data(page: Page) -> dict[str, Any]:
         "measured": one.measured,
         "stream": one.changes,
         "rule": {"figure": board.score.figure, "least": board.score.least_recall} if board else None,
-        "head": board_table.head(board) if board else page.title,
+        "rule_text": rule_text(board),
         "axes": axes,
         "columns": columns,
         "sets": [_set(picture, columns, configs) for picture in page.pictures],
@@ -110,7 +115,11 @@ def _set(picture: Picture, columns: Sequence[str], configs: dict[str, int]) -> d
     rows = []
     for one in points:
         row = one.row()
-        named = [one.identity.key, one.algorithm, *(configs.setdefault(text, len(configs)) for text in (one.build, one.query))]
+        named = [
+            one.identity.key,
+            one.algorithm,
+            *(configs.setdefault(text, len(configs)) for text in (one.build, one.query)),
+        ]
         rows.append(named + [plain(row[name]) for name in columns[len(named) :]])
     return {
         "id": picture.name,
@@ -135,7 +144,9 @@ def _steps(page: Page) -> dict[str, list[list[Any]]]:
         return {}
     best = best_per_algorithm(page.pictures[0].points, score)
     return {
-        name: plain([[s.operation + 1, s.kind, s.points, s.seconds, s.live, s.memory_bytes, s.recall] for s in one.stages])
+        name: plain(
+            [[s.operation + 1, s.kind, s.points, s.seconds, s.live, s.memory_bytes, s.recall] for s in one.stages]
+        )
         for name, one in best.items()
         if one is not None and one.stages
     }

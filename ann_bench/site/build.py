@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import ann_bench
-from ann_bench.results.newest import date
 from ann_bench.results.figures import Figures
+from ann_bench.results.newest import date
 from ann_bench.site.boards import page_data, pages
 from ann_bench.site.details import raw_details
 from ann_bench.site.embed import script

@@ -42,7 +42,15 @@ def detail(one: Figures, raw: Mapping[str, Any], board: str | None) -> dict[str,
             "workload": list(workload[:_OPERATIONS]),
             "provenance": one.provenance,
             "stages": [
-                [stage.operation + 1, stage.kind, stage.points, stage.seconds, stage.live, stage.memory_bytes, stage.recall]
+                [
+                    stage.operation + 1,
+                    stage.kind,
+                    stage.points,
+                    stage.seconds,
+                    stage.live,
+                    stage.memory_bytes,
+                    stage.recall,
+                ]
                 for stage in one.stages
             ],
             **raw,

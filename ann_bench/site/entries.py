@@ -21,7 +21,9 @@ def entry_file(algorithm: str) -> str:
 def by_algorithm(figures: Iterable[Figures]) -> dict[str, list[Figures]]:
     """The results of each algorithm, by name."""
     groups: dict[str, list[Figures]] = {}
-    for one in sorted(figures, key=lambda one: (one.algorithm, one.track, one.dataset, one.build, one.query, date(one))):
+    for one in sorted(
+        figures, key=lambda one: (one.algorithm, one.track, one.dataset, one.build, one.query, date(one))
+    ):
         groups.setdefault(one.algorithm, []).append(one)
     return groups
 

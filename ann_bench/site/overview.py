@@ -10,7 +10,7 @@ from ann_bench.report import format as show
 from ann_bench.report.leaderboard import overall
 from ann_bench.report.palette import styles
 from ann_bench.results.figures import Figures
-from ann_bench.site.boards import Page
+from ann_bench.site.boards import Page, rule_text
 from ann_bench.site.embed import plain
 from ann_bench.site.entries import entry_file
 
@@ -68,7 +68,7 @@ def _board(page: Page) -> dict[str, Any]:
         "file": page.file,
         "title": page.title,
         "track": one.track,
-        "rule": board_table.head(board).rpartition(": ")[2] if board else "no ranking rule is known for this track",
+        "rule": rule_text(board),
         "leaders": [place.algorithm for place in first],
         "score": _score(first[0].best, board.score.figure) if board and first and first[0].best else "",
         "ranked": sum(place.best is not None for place in board.places) if board else 0,

@@ -192,7 +192,7 @@ annBench.frame.page(annBench.settings.subject("board"), async (overview) => {
 
   const content = [
     el("h1", {}, data.title),
-    el("p", {}, data.head, ". ", current().conditions, current().official ? "." : ": entries ran as plain processes, so this ranking is unofficial."),
+    el("p", {}, `Ranked by ${data.rule_text}. `, current().conditions, current().official ? "." : ": entries ran as plain processes, so this ranking is unofficial."),
     sets.length > 1 ? el("p", { class: "controls" }, el("label", { for: "set" }, "Conditions "), setSelect) : null,
     el("div", { class: "board" },
       el("div", { class: "side" },

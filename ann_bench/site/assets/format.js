@@ -34,10 +34,11 @@ annBench.format = (() => {
 
   /* A value and, where its interval is known, the wider half of that. */
   function within(kind, value, low, high) {
-    const shown = kinds[kind](value);
-    if (!known(value) || !known(low) || !known(high)) return shown;
     const half = Math.max(value - low, high - value);
-    return kind === "number" ? `${shown} ±${Number(half.toPrecision(1)).toLocaleString("en")}` : shown;
+    if (kind !== "number" || !known(value) || !known(low) || !known(high) || !(half > 0)) return kinds[kind](value);
+    const digits = Math.floor(Math.log10(half)); // those of the interval are those of the value
+    const rounded = (one) => (Math.round(one / 10 ** digits) * 10 ** digits).toLocaleString("en", { maximumFractionDigits: Math.max(0, -digits) });
+    return `${rounded(value)} ±${rounded(half)}`;
   }
 
   /* A JSON object in short: `nprobe=16 exact=true`. */

@@ -28,7 +28,8 @@ annBench.legend = (() => {
       svg.setAttribute(name, value);
     }
     line.setAttribute("d", "M-4 8h24");
-    line.setAttribute("stroke-width", "1.5");
+    line.setAttribute("class", "line");
+    path.setAttribute("class", "mark");
     if (style[3] !== "solid") line.setAttribute("stroke-dasharray", style[3].replaceAll("px", ""));
     path.setAttribute("d", shapes[style[2]]);
     svg.append(line, path);

@@ -42,11 +42,12 @@ annBench.frame.page(null, async (overview) => {
     overview.entries,
   );
 
+  const counted = (count, one, many) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
   const content = [
     el("h1", {}, "Nearest neighbour search, measured"),
-    el("p", {}, `${overview.results.toLocaleString("en")} results of ${overview.entries.length} entries on ${overview.boards.length} boards. `,
+    el("p", {}, `${counted(overview.results, "result", "results")} of ${counted(overview.entries.length, "entry", "entries")} on ${counted(overview.boards.length, "board", "boards")}. `,
       "Entries of one tier cannot be told apart. Only what was measured under the same conditions stands on one board."),
-    overview.damaged ? el("p", { class: "warning" }, `${overview.damaged} damaged files were left out.`) : null,
+    overview.damaged ? el("p", { class: "warning" }, `${counted(overview.damaged, "damaged file was", "damaged files were")} left out.`) : null,
     el("h2", {}, "Boards"),
     overview.boards.length ? scroll("Boards", boards) : el("p", {}, "No result is ok yet; the entries below say why."),
   ].filter(Boolean);

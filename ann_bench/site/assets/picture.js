@@ -2,7 +2,7 @@
 /* Pictures by plotly. Names reach it escaped, because it reads some HTML in its texts. */
 annBench.picture = (() => {
   const { kinds, config, known } = annBench.format;
-  const ticks = [0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1];
+  const ticks = [1, 0.9, 0.99, 0.95, 0.5, 0.999, 0.8, 0, 0.98, 0.7, 0.6, 0.995, 0.3, 0.4, 0.2, 0.1, 0.97, 0.85]; // the wanted first
   let library = null;
 
   const ready = () => (library = library || annBench.data.script("lib/plotly.min.js"));
@@ -15,11 +15,20 @@ annBench.picture = (() => {
     if (axis.kind === "share" && !even && (least < 0.8 || least >= 0.98)) {
       const gap = least >= 0.98 ? 0.001 : 0.01;
       const place = (value) => -Math.log10(1 + gap - value);
-      const shown = ticks.filter((tick) => tick === 1 || (tick >= least - 0.05 && tick <= 1 - gap / 4));
-      return { place, layout: { tickvals: shown.map(place), ticktext: shown.map(String) } };
+      return { place, layout: ticksOf(place, least, Math.max(...values)) };
     }
     const log = axis.log && !even && values.every((value) => value > 0);
     return { place: (value) => value, layout: log ? { type: "log", minor: { showgrid: false } } : {} };
+  }
+
+  /* The wanted ticks that have room beside each other. */
+  function ticksOf(place, least, most) {
+    const room = 0.05 * (place(most) - place(least));
+    const shown = [];
+    for (const tick of ticks) {
+      if (tick >= least - 0.05 && shown.every((other) => Math.abs(place(other) - place(tick)) > room)) shown.push(tick);
+    }
+    return { tickvals: shown.map(place), ticktext: shown.map(String) };
   }
 
   function units(axis, values) {
@@ -68,7 +77,9 @@ annBench.picture = (() => {
     };
   }
 
-  const settings = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] };
+  /* Only these buttons: another one would send the data to a service. */
+  const buttons = [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]];
+  const settings = { responsive: true, displaylogo: false, modeBarButtons: buttons };
 
   /* Lines through the front of each algorithm, its other points small beside it.
      scene: {points, axes, x, y, even, styles, fits(point), bound, onpick(point)}. */
@@ -76,22 +87,24 @@ annBench.picture = (() => {
     await ready();
     const x = prepare(scene.x, scene.axes[scene.x], scene.points, scene.even);
     const y = prepare(scene.y, scene.axes[scene.y], scene.points, scene.even);
-    const traces = [];
-    for (const [name, points] of Map.groupBy ? Map.groupBy(scene.points, (point) => point.algorithm) : grouped(scene.points)) {
-      const front = annBench.ranking.front(points, x, y);
-      const rest = points.filter((point) => !front.includes(point));
-      const [, , symbol, dash] = scene.styles[name];
-      const colour = annBench.legend.colour(scene.styles[name]);
-      for (const [part, mode, size] of [[rest, "markers", 5], [front, "lines+markers", 9]]) {
-        if (!part.length) continue;
-        traces.push({
-          type: "scatter", mode, name: escape(name), x: part.map(x.place), y: part.map(y.place), customdata: part.map((point) => point.key),
-          hoverinfo: "text", hovertext: part.map((point) => hover(point, scene.axes)),
-          line: { color: colour, width: 1.5, dash },
-          marker: { color: colour, symbol, size, opacity: part.map((point) => (scene.fits(point) ? (part === front ? 1 : 0.6) : 0.2)) },
-        });
-      }
+    const style = (point) => scene.styles[point.algorithm];
+    const trace = (name, part, mode, size, opacity) => ({
+      type: "scatter", mode, name: escape(name), x: part.map(x.place), y: part.map(y.place), customdata: part.map((point) => point.key),
+      hoverinfo: "text", hovertext: part.map((point) => hover(point, scene.axes)),
+      marker: {
+        size, color: part.map((point) => annBench.legend.colour(style(point))), symbol: part.map((point) => style(point)[2]),
+        opacity: part.map((point) => (scene.fits(point) ? opacity : 0.3)),
+      },
+    });
+    const beaten = [];
+    const fronts = [];
+    for (const [name, points] of grouped(scene.points)) {
+      const front = new Set(annBench.ranking.front(points, x, y));
+      beaten.push(...points.filter((point) => !front.has(point)));
+      const line = { color: annBench.legend.colour(scene.styles[name]), width: 1.5, dash: scene.styles[name][3] };
+      fronts.push({ ...trace(name, [...front], "lines+markers", 9, 1), line });
     }
+    const traces = [trace("beaten", beaten, "markers", 5, 0.6), ...fronts];
     const layout = common(x.layout, y.layout);
     const bound = (on) => ({ type: "line", line: { color: css("--muted"), dash: "dash", width: 1 }, ...on });
     if (scene.bound > 0 && scene.x === "recall") layout.shapes = [bound({ yref: "paper", y0: 0, y1: 1, x0: x.at(scene.bound), x1: x.at(scene.bound) })];
