@@ -15,7 +15,7 @@ annBench.data = (() => {
   }
 
   async function load(name) {
-    if (!/^[A-Za-z0-9.-]+$/.test(name)) throw new Error("this address names nothing on this site");
+    if (!/^[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9]$/.test(name)) throw new Error("this address names nothing on this site");
     if (!given.has(name)) await script(`data/${name}.js`);
     return given.get(name);
   }
