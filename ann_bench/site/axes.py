@@ -9,7 +9,7 @@ from typing import Any
 from ann_bench.results.figures import COLUMNS, Figures
 
 #: Numbers that say how something was measured, not what came out.
-_CONDITIONS = {"k", "cpus", "memory_limit_bytes", "runs", "builds", "searches", "radius"}
+_CONDITIONS = {"k", "cpus", "memory_limit_bytes", "runs", "builds", "searches", "radius", "challenge"}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ann_bench.cli import main
@@ -159,6 +159,7 @@ def test_without_the_library(
     assert "pip install plotly" in capsys.readouterr().err
 
 
+@settings(max_examples=40)
 @given(
     st.recursive(
         st.none() | st.integers() | st.floats() | st.text(), lambda one: st.lists(one) | st.dictionaries(st.text(), one)
@@ -170,12 +171,14 @@ def test_data_is_safe_in_any_script(value: Any) -> None:
     assert json.loads(found.decode().removeprefix('annBench.give("name",').removesuffix(");\n")) == plain(value)
 
 
+@settings(max_examples=50)
 @given(st.text(), st.text())
 def test_names_of_files(one: str, other: str) -> None:
     assert re.fullmatch(r"[A-Za-z0-9.-]+", file_name(one))
     assert (file_name(one) == file_name(other)) == (one == other)
 
 
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)).map(sorted), min_size=1, max_size=40), st.integers(1, 3)
 )

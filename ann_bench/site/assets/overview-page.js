@@ -26,6 +26,7 @@ annBench.frame.page(null, async (overview) => {
     [
       { head: "Algorithm", left: true, cell: (row) => entryLink(row.algorithm), sort: (row) => row.algorithm },
       { head: "Mean rank", cell: (row) => row.mean_rank.toFixed(2), sort: (row) => -row.mean_rank },
+      { head: "Mean score", cell: (row) => annBench.format.kinds.share(row.mean_score), sort: (row) => row.mean_score },
       { head: "Boards", cell: (row) => row.boards, sort: (row) => row.boards },
       { head: "In the first tier", cell: (row) => row.wins, sort: (row) => row.wins },
     ],
@@ -52,7 +53,7 @@ annBench.frame.page(null, async (overview) => {
     overview.boards.length ? scroll("Boards", boards) : el("p", {}, "No result is ok yet; the entries below say why."),
   ].filter(Boolean);
   if (overview.boards.length > 1) {
-    content.push(el("h2", {}, "Overall"), el("p", {}, "By mean rank; a board without the entry counts as its last rank. ",
+    content.push(el("h2", {}, "Overall"), el("p", {}, "By mean rank; a board without the entry counts as its last rank. The score is recall, normalised so that a guess is 0 and exact search 1. ",
       annBench.download.buttons("overall", () => overview.overall)), scroll("Overall", overall));
   }
   content.push(el("h2", {}, "Entries"), scroll("Entries", entries));

@@ -81,6 +81,11 @@ annBench.picture = (() => {
   const buttons = [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]];
   const settings = { responsive: true, displaylogo: false, modeBarButtons: buttons };
 
+  /* Plotly's own buttons have pictures only. */
+  function name(place) {
+    for (const button of place.querySelectorAll(".modebar-btn")) button.setAttribute("aria-label", button.dataset.title);
+  }
+
   /* Lines through the front of each algorithm, its other points small beside it.
      scene: {points, axes, x, y, even, styles, fits(point), bound, onpick(point)}. */
   async function draw(place, scene) {
@@ -112,6 +117,7 @@ annBench.picture = (() => {
     layout.uirevision = `${scene.x} ${scene.y} ${scene.even}`;
     const known = new Map(scene.points.map((point) => [point.key, point]));
     await window.Plotly.react(place, traces, layout, settings);
+    name(place);
     place.removeAllListeners("plotly_click");
     place.on("plotly_click", (event) => scene.onpick(known.get(event.points[0].customdata)));
   }
@@ -135,6 +141,7 @@ annBench.picture = (() => {
     const unit = units({ label, kind }, values);
     for (const trace of traces) trace.y = trace.y.map((value) => (known(value) ? value * unit.by : null));
     await window.Plotly.react(place, traces, common({ title: { text: "Step of the workload" } }, { title: { text: escape(unit.label) } }), settings);
+    name(place);
   }
 
   return { draw, lines };
