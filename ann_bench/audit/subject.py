@@ -26,7 +26,7 @@ from ann_bench.ragged import Ragged
 from ann_bench.results.model import Answers, Score
 from ann_bench.sandbox import WorkerSpec
 from ann_bench.truth.exact import exact
-from ann_bench.truth.model import AnyTruth, Problem, Truth
+from ann_bench.truth.model import AnyTruth, Problem, RangeTruth, Truth
 from ann_bench.truth.within import within
 from ann_bench.workload import Build, Search
 
@@ -38,6 +38,14 @@ SAMPLE = 200
 
 #: The query set is cut into so many parts: one is asked again and again, each of the others is fresh once.
 PARTS = 16
+
+
+def _first(truth: AnyTruth, queries: int) -> AnyTruth:
+    """The answers to the first so many queries."""
+    if isinstance(truth, Truth):
+        return Truth(truth.ids[:queries], truth.distances[:queries], truth.key)
+    found = truth.found.take(np.arange(queries))
+    return RangeTruth(found, truth.distances[: len(found.ids)], truth.key)
 
 
 @dataclass
@@ -105,6 +113,19 @@ class Subject:
         numbers = np.flatnonzero(self.truth.counts)
         chosen = np.random.default_rng(1).permutation(numbers if len(numbers) else np.arange(self.search.queries))
         return np.sort(chosen[:SAMPLE]).astype(np.int64)
+
+    def shorten(self, queries: int) -> None:
+        """Ask the first so many queries only, from now on, where a batch of all of them would take too long."""
+        problem, truth = self.problem, self.truth
+        if queries >= self.search.queries:
+            return
+        tags = None if problem.query_tags is None else problem.query_tags.head(queries)
+        short = replace(problem, queries=problem.queries.head(queries), query_tags=tags)
+        self.questions = Questions([short], (_first(truth, queries),))
+        build = self.setting.workload.operations[0]
+        workload = replace(self.setting.workload, operations=(build, replace(self.search, queries=queries)))
+        self.setting = replace(self.setting, workload=workload)
+        self.given.clear()
 
     def close(self) -> None:
         """End all workers and remove what was written for them."""

@@ -69,7 +69,7 @@ class Writer:
     def dense(self, ref: ArrayRef, order: Order | None, change: Callable[[Array], Array]) -> ArrayRef:
         """The rows in this order (None: theirs), each block changed."""
         source, path = ref.open(), self._path()
-        with writing(path), path.open("xb") as stream:
+        with writing(path), path.open("wb") as stream:
             for rows in blocks_of(ref):
                 taken = source[rows.start : rows.stop] if order is None else source[order[rows.start : rows.stop]]
                 _put(stream, change(taken).astype(ref.dtype, copy=False))
@@ -83,7 +83,7 @@ class Writer:
         paths = [self._path() for _ in range(3)]
         with contextlib.ExitStack() as stack:
             stack.enter_context(writing(paths[0]))
-            first, second, third = (stack.enter_context(path.open("xb")) for path in paths)
+            first, second, third = (stack.enter_context(path.open("wb")) for path in paths)
             _put(first, ends.astype(ref.indptr.dtype, copy=False))
             for rows in _rows_of(ends):
                 wanted = np.arange(rows.start, rows.stop) if order is None else order[rows.start : rows.stop]
@@ -96,7 +96,10 @@ class Writer:
         return CsrRef(indptr_, indices_, data_, ref.shape)
 
     def _path(self) -> Path:
-        return self.folder / secrets.token_hex(8)
+        path = self.folder / secrets.token_hex(8)
+        path.touch(mode=0o644)
+        path.chmod(0o644)  # workers of other users read it, whatever the umask is
+        return path
 
 
 def _rows_of(ends: npt.NDArray[np.int64]) -> Iterator[range]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from scipy.sparse import csr_matrix
 
 from ann_bench.audit.probes import PROBES
 from ann_bench.audit.probes.builds import reseeded
@@ -18,13 +19,14 @@ from ann_bench.audit.registry import Finding, Verdict
 from ann_bench.audit.spin import busy
 from ann_bench.audit.weigh import Bounds, ratio_of, slower, worse
 from ann_bench.cli import main
+from ann_bench.datasets.formats import write_spmat, write_xbin
 from ann_bench.datasets.prepare import prepare
 from ann_bench.datasets.registry import find_manifest
 from ann_bench.judge.run import ask_all
 from ann_bench.tracks import find_track
 from tests.audit.cheats import CHEATS
 from tests.judge.ranges import range_dataset, range_entry
-from tests.support import EXACT, json_of, tiny_dataset, write_entry
+from tests.support import DIM, EXACT, TAGS, json_of, tiny_dataset, write_entry
 
 HOSTILE = Path(__file__).parents[1] / "hostile"
 BOUNDS = Bounds(suspicious=1.5, fail=3.0)
@@ -227,3 +229,23 @@ def test_the_table(tmp_path: Path, manifest: Path, capsys: pytest.CaptureFixture
     assert "crashed" in shown
     assert "needs `runs`" in shown
     assert "mine: fail" in shown
+
+
+def test_long_batches_are_shortened(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first hundred queries of an entry that takes 10 ms for each; recall is still that of an exact one."""
+    rng = np.random.default_rng(1)
+    manifest = tiny_dataset(tmp_path / "data")
+    write_xbin(manifest.parent / "queries.u8bin", rng.integers(0, 255, (300, DIM), dtype=np.uint8))
+    wanted = csr_matrix(np.eye(TAGS, dtype=np.float32)[np.arange(300) % TAGS])
+    write_spmat(manifest.parent / "queries.tags.spmat", wanted)
+    body = """
+    def query(self, queries, k, tags=None):
+        import time
+        time.sleep(0.01 * len(queries))
+        return self.exact(queries, k, tags)
+    """
+    options = ("--only", "answers", "--only", "fresh")
+    code, said = audit(write_entry(tmp_path / "mine", body), manifest, capsys, *options)
+    assert code == 0
+    assert "ask the first 100 queries" in said["runs"][1]
+    assert {verdict for verdict, _ in said.values()} == {Verdict.PASS}, said
