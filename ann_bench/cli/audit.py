@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ann_bench.cli._options import messages
+from ann_bench.cli._options import Seconds, messages
 from ann_bench.cli._progress import bars
 from ann_bench.errors import UsageError, unknown
 
@@ -50,6 +50,7 @@ class Request:
     queries: str
     config: int | None
     sandbox: str
+    timeout: float | None
     only: tuple[str, ...]
     as_json: bool
 
@@ -70,6 +71,7 @@ class Request:
     envvar="ANN_BENCH_SANDBOX",
     help="Where the entry runs: docker, process, or auto: docker where it is ready.",
 )
+@click.option("--timeout", type=Seconds(), help="Longest time for a build, and for a batch. Default: the track's.")
 @click.option("--only", multiple=True, metavar="PROBE", help="Only this probe; may be given again.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(as_json: bool, **options: object) -> int:
@@ -118,7 +120,7 @@ def _subject(request: Request, console: Console) -> tuple[Setting, Job]:
     with bars(console) as progress:
         place.sandbox.prepare([entry], Path("results") / "logs", progress)
         dataset = prepare(manifest, request.queries, progress)
-    common = setting(track, dataset, place.sandbox, Options())
+    common = setting(track, dataset, place.sandbox, Options(timeout_seconds=request.timeout))
     check_workload(common)
     (job,) = plan(common, [entry]).jobs
     if job.refusal is not None:
