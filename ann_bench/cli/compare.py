@@ -212,7 +212,7 @@ def _measured(request: Request, choice: Options, console: Console) -> tuple[Side
 
 def _entries(request: Request, stack: ExitStack) -> tuple[Entry, Entry]:
     """A and B for one track."""
-    from ann_bench.compare.places import entries_of
+    from ann_bench.compare.places import apart, entries_of
     from ann_bench.datasets.home import home
 
     found = [entries_of(word, home(), request.track, stack) for word in request.places]
@@ -225,7 +225,7 @@ def _entries(request: Request, stack: ExitStack) -> tuple[Entry, Entry]:
         both = f"both serve {', '.join(tracks)}; name one with --track" if tracks else "they serve no track together"
         raise UsageError(f"{request.places[0]} and {request.places[1]}: {both}")
     a, b = (next(entry for entry in entries if entry.track == tracks[0]) for entries in found)
-    return a, b
+    return apart(a, b)
 
 
 def _setting(request: Request, choice: Options, entries: tuple[Entry, Entry], console: Console) -> Setting:

@@ -6,11 +6,12 @@ import io
 import subprocess
 import tarfile
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ann_bench.entries.discovery import resolve
-from ann_bench.entries.entry import CONFIG, Entry
+from ann_bench.entries.entry import CONFIG, Entry, entry_hash
 from ann_bench.errors import UsageError
 from ann_bench.results.bundle import SUFFIX
 
@@ -31,6 +32,13 @@ def entries_of(word: str, home: Path, track: str | None, stack: ExitStack) -> li
     if at and ":" not in word and not Path(word).exists() and Path(path).is_dir():
         return resolve(_checked_out(Path(path), revision, stack), home, track)
     return resolve(word, home, track)
+
+
+def apart(a: Entry, b: Entry) -> tuple[Entry, Entry]:
+    """Both under names of their own, where they are two versions of one: an image goes by the name of its entry."""
+    if a.name == b.name and entry_hash(a) != entry_hash(b):
+        return replace(a, name=f"{a.name}-a"), b
+    return a, b
 
 
 def _checked_out(folder: Path, revision: str, stack: ExitStack) -> Path:

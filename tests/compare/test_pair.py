@@ -36,6 +36,7 @@ def test_a_slower_entry_is_found(place: Bench, capsys: pytest.CaptureFixture[str
     quick, slow = write_entry(place.folder / "v1" / "mine"), write_entry(place.folder / "v2" / "mine", SLOW)
     assert compare(place, str(quick), str(slow), "--json") == 1
     (only,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert (only["a"]["algorithm"], only["b"]["algorithm"]) == ("mine-a", "mine")  # images go by these names
     assert only["verdict"] == "slower" and only["paired"] and only["ratio"]["high"] < 0.9
     assert compare(place, str(slow), str(quick), "--format", "markdown") == 0
     assert "**faster**" in capsys.readouterr().out
