@@ -19,6 +19,12 @@ kind is `exception`, `memory` or `invalid-answer`.
 `save` writes the index into an empty folder, `load` reads what `save` has written there, in another process as a
 rule, and takes the place of the build: searches may follow. A worker that can do neither says `"supported": false`.
 `"strided": true` in `create` lets Python's worker hand out dense vectors with gaps between the values; no run has it.
+
+Queries one by one, many of them in flight, for a worker whose hello says `"asks": true`:
+
+    {"type": "serve", "seq": n, ...}             {"type": "ready", "seq": n}
+    {"type": "ask", "seq": n + 1 + i, "row": i}  {"type": "answered", "seq": n + 1 + i}, in any order
+    {"type": "rest", "seq": m}                   {"type": "done", "seq": m}
 """
 
 from __future__ import annotations
@@ -37,6 +43,9 @@ MESSAGE_CAP = 64 * 1024
 #: What every cell of an answer file holds until the worker has written it. No id is this small, so an answer
 #: file that still holds it when `done` arrives was not answered.
 UNANSWERED = -(2**63)
+
+#: `poll` counts milliseconds; what is shorter than this is waited for with `select`.
+_COARSE = 0.002
 
 Message = dict[str, Any]
 
@@ -64,6 +73,7 @@ class Channel:
         self._socket = connection
         self._wake = wake
         self._pending = b""
+        self._unsent = bytearray()
         self._poll = select.poll()
         self._poll.register(connection, select.POLLIN)
         if wake is not None:
@@ -90,19 +100,72 @@ class Channel:
         return _parse(line)
 
     def _read(self, deadline: float | None) -> bytes:
+        if deadline is None and self._wake is None:  # nothing else to wait for: one system call less
+            return self._received(0)
         left = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
         ready = dict(self._poll.poll(left))
         if self._socket.fileno() in ready:
-            try:
-                data = self._socket.recv(MESSAGE_CAP)
-            except OSError as error:
-                raise WireClosed(str(error)) from error
-            if not data:
-                raise WireClosed("the connection was closed")
-            return data
+            return self._received(0)
         if ready:
             raise WireClosed("the process ended")
         raise WireTimeout
+
+    def _received(self, flags: int) -> bytes:
+        """What has come; BlockingIOError where nothing has and the flags say not to wait."""
+        try:
+            data = self._socket.recv(MESSAGE_CAP, flags)
+        except BlockingIOError:
+            raise
+        except OSError as error:
+            raise WireClosed(str(error)) from error
+        if not data:
+            raise WireClosed("the connection was closed")
+        return data
+
+    def post(self, line: bytes) -> None:
+        """Send a line without waiting; what does not go now goes with the next `post` or `collect`."""
+        waiting = bool(self._unsent)
+        self._unsent += line
+        if not waiting:
+            self._flush()
+
+    def collect(self, timeout: float) -> list[Message]:
+        """All the messages that have come; waits for the first of them up to `timeout` seconds, exact to microseconds.
+
+        Raises WireClosed, or WireError for anything odd.
+        """
+        if timeout > 0:
+            self._wait(timeout)
+        if self._unsent:
+            self._flush()
+        try:
+            data = self._received(socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return []
+        *lines, self._pending = (self._pending + data).split(b"\n")
+        if len(self._pending) > MESSAGE_CAP:
+            raise WireError(f"a message longer than {MESSAGE_CAP:,} bytes")
+        return [_parse(line) for line in lines]
+
+    def _wait(self, timeout: float) -> None:
+        """Until something can be read (or what is unsent be sent); WireClosed where the other side is gone."""
+        if timeout >= _COARSE and not self._unsent:
+            ready = [file for file, _ in self._poll.poll(int(timeout * 1000))]
+        else:
+            files = [self._socket.fileno(), *([] if self._wake is None else [self._wake])]
+            ready = select.select(files, files[:1] if self._unsent else [], [], timeout)[0]
+        if self._wake in ready and self._socket.fileno() not in ready:
+            raise WireClosed("the process ended")
+
+    def _flush(self) -> None:
+        try:
+            with memoryview(self._unsent) as unsent:
+                sent = self._socket.send(unsent[:MESSAGE_CAP], socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise WireClosed(str(error)) from error
+        del self._unsent[:sent]
 
     def unread(self) -> bool:
         """Whether something has come that nobody asked for; WireClosed where the other side is gone."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from ann_bench.cli._mode import mode_options, say_shared, wish
 from ann_bench.cli._options import Bytes, CpuSet, Seconds, messages
 from ann_bench.cli._progress import bars
 from ann_bench.errors import StorageError, UsageError
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
     from ann_bench.judge.plan import Options, Plan
     from ann_bench.judge.run import Tally
     from ann_bench.results.model import Bundle
+    from ann_bench.tracks import Score
 
 EPILOG = """\b
 Examples:
   ann-bench run --track filtered
   ann-bench run --track filtered --dataset yfcc-like-1M --algorithm faiss-ivf
   ann-bench run --track filtered --entry ../my-index --list
+  ann-bench run --track dense --mode load --rate max --p99 10ms --recall 0.9
   ann-bench run --track dense --entry annbenchmarks:../ann-benchmarks/ann_benchmarks/algorithms/hnswlib
 """
 
@@ -88,6 +91,7 @@ class Request:
 @click.option(
     "--plots", type=click.Path(path_type=Path), default="plots", show_default=True, help="Where plots are drawn."
 )
+@mode_options
 @click.option("--force", is_flag=True, help="Measure again what is there already.")
 @click.option(
     "--challenge",
@@ -117,6 +121,7 @@ def command(only_list: bool, **options: Any) -> int:
     renamed = {
         "challenge": _challenge(options.pop("challenge"), options.pop("challenge_by")),
         "memory_bytes": options.pop("memory"),
+        "wish": wish(options),
         "build_seconds": options.pop("build_limit"),
         "timeout_seconds": options.pop("timeout"),
         **options,
@@ -166,6 +171,7 @@ def _plan(request: Request, choice: Options, console: Console, *, build: bool) -
         source = str(manifest.origin) if name.endswith((".yaml", ".yml")) else name
         common = setting(track, dataset, place.sandbox, choice, source)
         _say_limits(common.limits, track.limits, choice, console)
+        say_shared(common, console)
         named = bool(request.algorithm or request.entry)
         return plan(common, entries, wanted=named or place.sandbox.makes)
 
@@ -237,7 +243,7 @@ def _show(plan: Plan, tally: Tally, store: Any, request: Request, console: Conso
     screen = Console()
     screen = screen if screen.is_terminal else Console(width=WIDTH)
     if not request.as_json:
-        screen.print(results_table(rows, plan.setting.k, plan.setting.track.score))
+        screen.print(results_table(rows, plan.setting.k, _score(plan)))
     failed = sum(not row.ok for row in rows)
     if failed:
         console.print(f"{failed} of {len(rows)} results are not ok: exit code 1", style="yellow")
@@ -265,6 +271,19 @@ def _show(plan: Plan, tally: Tally, store: Any, request: Request, console: Conso
         }
         click.echo(json.dumps(summary, indent=2))
     return 1 if failed else 0
+
+
+def _score(plan: Plan) -> Score | None:
+    """What the results of a run are ranked by: of a search for a rate that rate, of a given rate nothing."""
+    from ann_bench.tracks import Score
+
+    score, mode = plan.setting.track.score, plan.setting.mode
+    if mode is None:
+        return score
+    least = score.least_recall if plan.setting.least_recall is None else plan.setting.least_recall
+    if mode.kind == "load":
+        return Score("rate", least) if mode.searches else None
+    return Score("qps", least)
 
 
 def _place(plan: Plan) -> tuple[str, str]:

@@ -148,6 +148,8 @@ class EntryConfig(BaseModel):
     start_seconds: Annotated[int, Field(gt=0, le=LONGEST_START)] | None = None
     """Longest time for the import and the constructor, where 120 s are too few: for what a library compiles at its
     first call, which the constructor then makes. No data is there yet, and none of it is build time."""
+    concurrent: bool | None = None
+    """Whether `query` may be called from several threads at once. Default: yes, but for adapters."""
     description: Annotated[str, AfterValidator(_one_line), Field(min_length=1)]
     """One line for the tables."""
     build: Annotated[dict[DatasetKey, BuildArguments], AfterValidator(_given)] = {DEFAULT: {}}
@@ -191,6 +193,13 @@ class EntryConfig(BaseModel):
     def module(self) -> str:
         """The first part of `class`: a file or a package in the entry's folder; "" where the entry is a program."""
         return (self.class_ or "").split(".", 1)[0]
+
+    @property
+    def answers_at_once(self) -> bool:
+        """Whether several threads may call `query` at once; what was written for others asks one question at a time."""
+        if self.concurrent is None:
+            return not (self.class_ or "").startswith("ann_bench.adapters.")
+        return self.concurrent
 
     def build_for(self, dataset: str) -> dict[str, Any] | None:
         """The build arguments for this data set; None where config.yaml has none."""

@@ -66,7 +66,7 @@ class Batch:
         if self._search.radius is not None:
             return read_ranges(file, self.answers.shape[0] - 1, self._most)
         answers = np.empty(self.answers.shape, dtype=np.int64)
-        view = _bytes(answers)
+        view = as_bytes(answers)
         done = 0
         while done < len(view):
             read = os.preadv(file, [view[done:]], done)
@@ -104,13 +104,13 @@ class Batch:
         return ArrayRef(path, dtype, tuple(shape))
 
 
-def _bytes(array: Any) -> memoryview:
+def as_bytes(array: Any) -> memoryview:
     """The memory of a contiguous array."""
     return memoryview(array.reshape(-1).view(np.uint8))
 
 
 def _write(file: int, array: Array) -> None:
-    view = _bytes(array)
+    view = as_bytes(array)
     done = 0
     while done < len(view):
         done += os.pwrite(file, view[done:], done)

@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,16 @@ from ann_bench.arrays import Array, CsrRef, Ref
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.entries.entry import Entry
 from ann_bench.judge.asked import Asked
+from ann_bench.judge.asker import Asker
 from ann_bench.judge.buffers import Batch
 from ann_bench.judge.failure import EntryFailure, from_exit
+from ann_bench.judge.pattern import NULLS, Pattern, Served, with_nulls
 from ann_bench.judge.ranges import most_answers
+from ann_bench.judge.slots import Slots
 from ann_bench.ragged import Ragged
 from ann_bench.results.model import Status, Usage
 from ann_bench.sandbox import Exit, InForce, Reading, SandboxLost, Session
-from ann_bench.wire import PROTOCOL, Message, WireClosed, WireError, WireTimeout
+from ann_bench.wire import PROTOCOL, UNANSWERED, Message, WireClosed, WireError, WireTimeout
 from ann_bench.workload import Build, Delete, Insert, Limits, Operation, Replace, Search
 
 #: Time for the worker to start and to import the entry; no index is built in it.
@@ -40,6 +43,8 @@ _ERRORS = {
     "memory": Status.OUT_OF_MEMORY,
     "invalid-answer": Status.INVALID_ANSWER,
 }
+
+Timed = TypeVar("Timed")
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,7 @@ class Window:
 class Driver:
     """One index in one worker; `asked` is what adapters want to know of the searches (`Workload.asked`).
 
+    `serves` is what the worker says of itself: whether it takes queries one by one, many of them in flight.
     Every method raises EntryFailure when the entry fails; after one that is `over`, only `close` is left.
     """
 
@@ -67,6 +73,7 @@ class Driver:
     limits: Limits
     asked: Mapping[str, Any] = field(default_factory=dict)
     in_force: InForce | None = None
+    serves: bool = False
     _seq: int = 0
     _inside: float = 0.0
     _mark: tuple[float, float] = (0.0, 0.0)
@@ -93,6 +100,7 @@ class Driver:
         if hello.get("protocol") != PROTOCOL:
             spoken = str(hello.get("protocol"))[:40]
             self._broken(f"speaks version {spoken} of the wire protocol, the judge speaks {PROTOCOL}; see docs/wire.md")
+        self.serves = hello.get("asks") is True
 
     def _called(self) -> None:
         start = time.monotonic()
@@ -205,6 +213,44 @@ class Driver:
         back[order] = ids
         return back, window
 
+    def serve(
+        self, asked: Asked, search: Search, order: npt.NDArray[np.intp], pattern: Pattern
+    ) -> tuple[Array, Window, Served]:
+        """The same queries one by one, in this order and pattern; answers and times in the order of the query set."""
+        doing, limit = "query()", self.limits.operation_seconds
+        count = len(order)
+        queries, tags = with_nulls(asked.take(order))
+        slots = self._guard(doing, lambda: Slots(self.session, queries, tags, search))
+        try:
+            message = {
+                "type": "serve",
+                "k": search.k,
+                "callers": pattern.callers,
+                "queries": self._ref(slots.queries),
+                "query_tags": self._ref(slots.tags),
+                "answers": self._ref(slots.answers),
+            }
+            self._ask(message, doing, limit, expected="ready")
+            asker = Asker(self.session.channel, slots, self._seq + 1, time.monotonic() + limit + pattern.span)
+            clients = pattern.clients if pattern.schedule is None else 1
+            ends = [range(count, count + NULLS), range(count + NULLS, count + 2 * NULLS)]
+            nulls = [self._guard(doing, lambda: asker.closed(ends[0], clients, null=True))]
+            times, window = self._measured(doing, lambda: pattern.ask(asker, range(count)))
+            nulls.append(self._guard(doing, lambda: asker.closed(ends[1], clients, null=True)))
+            self._seq = asker.seq - 1
+            self._ask({"type": "rest"}, doing, limit)
+        finally:
+            slots.remove()
+        if asker.error is not None:
+            raise self._failed(asker.error, doing)
+        self._within_cpus(window, doing)
+        missing = int((slots.got == UNANSWERED).any(axis=1).sum())
+        if missing:
+            self._broken(f"said answered before {missing:,} of its answers were written")
+        back = np.empty_like(slots.got[:count])
+        back[order] = slots.got[:count]
+        return back, window, Served.of(times, nulls, order, pattern)
+
     def check_limits(self, doing: str) -> None:
         """Read back what the worker is really under; anything but what was asked breaks the rules."""
         found: InForce = self._guard(doing, self.session.in_force)
@@ -272,31 +318,40 @@ class Driver:
             self._began = time.monotonic()
         self._ask(message, doing, limit, expected="ready")
         channel = self.session.channel
-        before = self._guard(doing, self._reading)
-        if fill is not None:
-            fill()
         bound = self._bound(limit)
         token = secrets.token_hex(8)  # whoever says done without it has not been told to go
         go = {"type": "go", "seq": self._seq, "token": token}
 
-        def call() -> tuple[int, int, Message]:
+        def call() -> tuple[Message, int, int]:
             start = time.perf_counter_ns()
             channel.send(go)
             reply = channel.receive(bound)
             took = time.perf_counter_ns() - start
             if take is not None:
                 take()
-            return start, took, reply
+            return reply, start, took
 
-        start, took, reply = self._guard(doing, call)
+        reply, window = self._measured(doing, call, fill)
+        self._check(reply, doing, "done", token)
+        self._within_cpus(window, doing)
+        return window
+
+    def _measured(
+        self, doing: str, call: Callable[[], tuple[Timed, int, int]], fill: Callable[[], None] | None = None
+    ) -> tuple[Timed, Window]:
+        """A call that says when it began and how long it took, in nanoseconds, between two readings of the sandbox."""
+        before = self._guard(doing, self._reading)
+        if fill is not None:
+            fill()
+        result, start, took = self._guard(doing, call)
         after = self._guard(doing, self._reading)
         self._inside += after.cpu_seconds - before.cpu_seconds
-        self._check(reply, doing, "done", token)
-        window = self._window(start, took, before, after)
+        return result, self._window(start, took, before, after)
+
+    def _within_cpus(self, window: Window, doing: str) -> None:
         if window.cpu_seconds > self.limits.cpus * window.seconds * CPU_SLACK + CPU_SLACK_SECONDS:
             used = f"{window.cpu_seconds:.2f} CPU seconds in {window.seconds:.2f} s"
             self._broken(f"used more than its {self.limits.cpus} CPUs in {doing}: {used}")
-        return window
 
     def _watched(self, message: Message, doing: str, limit: float) -> Window:
         """An untimed exchange whose cost is noted all the same, so that nothing is built unseen."""
@@ -361,10 +416,14 @@ class Driver:
         if reply.get("seq") != self._seq or reply["type"] not in (expected, "error"):
             self._broken(f"spoke out of turn during {doing}: {str(reply)[:80]}")
         if reply["type"] == "error":
-            status = _ERRORS.get(str(reply.get("kind")))
-            if status is None:
-                self._broken(f"reported an error of no known kind during {doing}")
-            raise EntryFailure(status, f"{doing}: {reply.get('text', '')}", over=False)
+            raise self._failed(reply, doing)
+
+    def _failed(self, reply: Message, doing: str) -> EntryFailure:
+        """What the worker reports of an error."""
+        status = _ERRORS.get(str(reply.get("kind")))
+        if status is None:
+            self._broken(f"reported an error of no known kind during {doing}")
+        return EntryFailure(status, f"{doing}: {reply.get('text', '')}", over=False)
 
     def _broken(self, detail: str) -> NoReturn:
         self.abandon()

@@ -8,15 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ann_bench.arrays import CsrRef
+from ann_bench.arrays import Array, CsrRef
 from ann_bench.datasets.dataset import Dataset
-from ann_bench.judge.asked import published
+from ann_bench.judge.asked import Asked, published
 from ann_bench.judge.blocks import blocks
 from ann_bench.judge.driver import Driver, Window
 from ann_bench.judge.failure import EntryFailure, outcome_of
 from ann_bench.judge.plan import Config, Job, Setting
 from ann_bench.judge.record import Questions, Record, taken
-from ann_bench.results.model import Bundle, Step
+from ann_bench.judge.seat import seated
+from ann_bench.judge.single import of_controls
+from ann_bench.ragged import Ragged
+from ann_bench.results.model import Bundle, Status, Step
 from ann_bench.sandbox import WorkerSpec
 from ann_bench.workload import Build, Operation, Search
 
@@ -24,6 +27,8 @@ log = logging.getLogger(__name__)
 
 #: The seed of a result that was never started.
 REFUSED = 0
+
+_NO_ASKS = 'its hello does not say "asks": true, so that it takes no queries one by one (docs/wire.md)'
 
 Keep = Callable[[Bundle], None]
 
@@ -115,6 +120,8 @@ class _Build:
         ranged = any(search.radius is not None for search in self.setting.workload.searches)
         needs = {"range_query": "range search"} if ranged else {}
         steps.append(self._step(Call("create"), driver.start(self.job.entry, self.job.build, needs)))
+        if self.setting.mode is not None and not driver.serves:
+            raise EntryFailure(Status.CRASHED, f"--mode {self.setting.mode.kind} is not supported: {_NO_ASKS}")
         first = self.setting.workload.operations[0]
         if isinstance(first, Build):
             window = driver.change(first)
@@ -130,6 +137,8 @@ class _Build:
             driver.begin()
             record.steps.append(self._step(Call("set"), driver.set_query_arguments(record.config.query)))
             for run in range(self.setting.runs):
+                if record.is_over(self.build, run):
+                    break
                 self._run(run, driver, record)
             self._control(driver, record)
             driver.check_limits("the end of a query config")
@@ -174,9 +183,28 @@ class _Build:
         where = (self.build, run, search)
         shown = self.setting.shown
         asked = shown.asked(published(self.setting.dataset, operation))
-        ids, window = driver.search(asked, operation, record.order(*where))
+        ids, window = self._put(driver, record, asked, where)
         record.add(where, shown.back(ids), window)
         record.steps.append(self._step(Call("search", index, run, operation.queries), window))
+
+    def _put(
+        self, driver: Driver, record: Record, asked: Asked, where: tuple[int, int, int]
+    ) -> tuple[Array | Ragged, Window]:
+        """The queries of a batch at once, or one by one; a run behind the last is that of the control batch."""
+        if self.setting.mode is None:
+            return driver.search(asked, self.setting.workload.searches[where[2]], record.order(*where))
+        control = where[1] == self.setting.runs
+        pattern = record.pattern((where[0], 0, where[2]) if control else where)
+        assert pattern is not None
+        search = self.setting.workload.searches[where[2]]
+        with seated(self.setting.cpus) as apart:
+            ids, window, served = driver.serve(
+                asked, search, record.order(*where), of_controls(pattern) if control else pattern
+            )
+        if not control:
+            record.passes.found[where] = served
+            record.apart = apart
+        return ids, window
 
     def _change(self, place: tuple[int, int], driver: Driver, record: Record) -> None:
         """One insert, delete or replace of a run, block by block; together they have the time of one operation."""
@@ -197,9 +225,9 @@ class _Build:
         places = [index for index, operation in enumerate(operations) if isinstance(operation, Search)]
         for search, (index, operation) in enumerate(zip(places, self.setting.workload.searches, strict=True)):
             asked = self.setting.shown.asked(controls.asked(record.variant, search))
-            order = record.order(self.build, self.setting.runs, search)
+            where = self.build, self.setting.runs, search
             try:
-                ids, window = driver.search(asked, operation, order)
+                ids, window = self._put(driver, record, asked, where)
             except EntryFailure as failure:
                 raise failure.within("the control batch") from failure
             ids = self.setting.shown.back(taken(ids, controls.numbers[search]))

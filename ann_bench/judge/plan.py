@@ -14,6 +14,7 @@ from ann_bench.datasets.fingerprint import fingerprint
 from ann_bench.entries.entry import Entry, entry_hash, plan_configs
 from ann_bench.errors import UsageError
 from ann_bench.judge.disguise import Challenge, Disguise, disguised, fitting
+from ann_bench.judge.mode import TRIALS, Mode, Wish, mode_of
 from ann_bench.judge.provenance import machine
 from ann_bench.results.model import Identity, Outcome, Status
 from ann_bench.sandbox import LEAST_MEMORY, Environment, Sandbox
@@ -34,6 +35,7 @@ class Options:
     build_seconds: float | None = None
     timeout_seconds: float | None = None
     challenge: Challenge | None = None
+    wish: Wish = field(default_factory=Wish)
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,9 @@ class Setting:
         """The data as entries see them, and the way back."""
         assert self.disguise or not self.challenge, "a challenge is measured within Plan.shown()"
         return self.disguise or Disguise(self.dataset)
+
+    mode: Mode | None = None
+    least_recall: float | None = None
 
 
 @dataclass(frozen=True)
@@ -137,6 +142,8 @@ def setting(track: Track, dataset: Dataset, sandbox: Sandbox, options: Options, 
         raise UsageError(
             f"a memory limit of {given:.3g} MiB is below what the worker itself needs; give {least:.0f}m or more"
         )
+    mode = mode_of(options.wish, workload, track.name, limits.cpus)
+    usual = TRIALS if mode is not None and mode.searches else track.runs
     return Setting(
         track=track,
         dataset=dataset,
@@ -144,11 +151,13 @@ def setting(track: Track, dataset: Dataset, sandbox: Sandbox, options: Options, 
         sandbox=sandbox,
         limits=limits,
         k=k,
-        runs=1 if workload.mutates else options.runs or track.runs,
+        runs=1 if workload.mutates else options.runs or usual,
         builds=options.builds,
         cpus=(options.cpuset or tuple(free))[: limits.cpus],
         manifest=manifest or dataset.name,
         challenge=fitting(options.challenge, workload),
+        mode=mode,
+        least_recall=options.wish.recall,
     )
 
 
@@ -210,6 +219,8 @@ def _job(common: Setting, entry: Entry, hashes: dict[str, str | None]) -> Job:
 def _identity_fields(common: Setting, entry: Entry, hashes: dict[str, str | None], here: Environment) -> dict[str, Any]:
     image = {"image": here.image} if here.image else {}
     tuned = {"tuned": entry.config.tuned.model_dump()} if entry.config.tuned else {}
+    mode = common.mode
+    asks = {"mode": mode.to_json(), "callers": mode.callers(entry, common.limits.cpus)} if mode else {}
     return {
         "track": common.track.name,
         "dataset": common.dataset.name,
@@ -231,6 +242,7 @@ def _identity_fields(common: Setting, entry: Entry, hashes: dict[str, str | None
         **image,
         **({"challenge": common.challenge.to_json()} if common.challenge else {}),
         **tuned,
+        **asks,
     }
 
 

@@ -13,10 +13,12 @@ import numpy.typing as npt
 from ann_bench.arrays import Array
 from ann_bench.judge.control import Answered, Controls
 from ann_bench.judge.driver import Window
+from ann_bench.judge.pattern import Pattern
 from ann_bench.judge.plan import Config, Setting
 from ann_bench.judge.provenance import provenance
 from ann_bench.judge.scores import score
 from ann_bench.judge.scoring import stored_ids
+from ann_bench.judge.single import Passes
 from ann_bench.ragged import Ragged
 from ann_bench.results.model import INVALID_KINDS, Answers, Bundle, Control, Outcome, Score, Status, Step, Usage
 from ann_bench.sandbox import InForce
@@ -50,6 +52,8 @@ class Record:
     steps: list[Step] = field(default_factory=list)
     usages: list[Usage] = field(default_factory=list)
     stats: dict[str, Any] = field(default_factory=dict)
+    passes: Passes = field(default_factory=Passes)
+    apart: bool | None = None
     _answers: list[tuple[int, Answers]] = field(default_factory=list)
     _controls: dict[tuple[int, int], Answered] = field(default_factory=dict)
 
@@ -68,6 +72,19 @@ class Record:
         """The random order in which this batch asks its queries."""
         count = self.setting.workload.searches[search].queries
         return np.random.default_rng([self.seed, build, run, search]).permutation(count)
+
+    def pattern(self, place: tuple[int, int, int]) -> Pattern | None:
+        """How this batch puts its queries one by one; None where whole batches are put, or nothing is left to try."""
+        if self.setting.mode is None:
+            return None
+        count = self.setting.workload.searches[place[2]].queries
+        callers = self.config.identity["callers"]
+        return self.setting.mode.pattern(callers, count, (self.seed, *place), self.passes.before(place))
+
+    def is_over(self, build: int, run: int) -> bool:
+        """Whether this run is not needed any more: a search for a rate has ended."""
+        searching = self.setting.mode is not None and self.setting.mode.searches
+        return searching and self.pattern((build, run, 0)) is None
 
     def add(self, place: tuple[int, int, int], ids: Array | Ragged, window: Window) -> None:
         """Keep the answers of build, run, search; equal answers are kept once, in the place where they came first."""
@@ -107,6 +124,7 @@ class Record:
             truths=tuple(truth.key for truth in questions.truths),
             stats=self.stats,
             control=control,
+            asks=self.passes.asks(self.seconds.shape, tuple(one.queries for one in self.setting.workload.searches)),
         )
 
     def release(self) -> None:
@@ -127,8 +145,10 @@ class Record:
 
     def _provenance(self, questions: Questions) -> dict[str, Any]:
         data = self.setting.dataset
+        client = {} if self.apart is None else {"client": {"apart": self.apart}}
         return {
             **provenance(),
+            **client,
             "seed": self.seed,
             "manifest": self.setting.manifest,
             "environment": dict(self.environment),

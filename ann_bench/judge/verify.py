@@ -12,6 +12,7 @@ from ann_bench.errors import ResultError
 from ann_bench.judge.control import Controls, Recipe
 from ann_bench.judge.plan import data_hashes
 from ann_bench.judge.scores import score
+from ann_bench.judge.verify_asks import complete, verify_asks
 from ann_bench.judge.verify_control import must_equal, must_fit, verify_control
 from ann_bench.judge.verify_steps import verify_steps
 from ann_bench.results.model import Bundle, Status
@@ -67,6 +68,7 @@ class Verifier:
             verify_control(bundle, bundle.control, reference.controls)
         _status(bundle)
         verify_steps(bundle)
+        verify_asks(bundle)
 
     def _reference(self, bundle: Bundle) -> Reference:
         fields = {name: bundle.identity[name] for name in ("data_hash", "workload", "track", "queries")}
@@ -117,7 +119,7 @@ def _status(bundle: Bundle) -> None:
     """`ok` is not for what is incomplete or wrong."""
     if bundle.outcome.status is not Status.OK:
         return
-    if np.isnan(bundle.seconds).any():
+    if not complete(bundle):
         raise ResultError("the status is ok, but batches are missing")
     control = bundle.control
     if control is not None and np.isnan(control.seconds).any():

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ann_bench.errors import ResultError
+from ann_bench.judge.verify_asks import passes_of
 from ann_bench.results.model import STEP_KINDS, Bundle, Status, Step
 
 #: Kinds that are no operation; operations that may take several calls.
@@ -31,8 +32,8 @@ def verify_steps(bundle: Bundle) -> None:
     """
     if all(math.isnan(step.began) for step in bundle.steps):
         return
-    expected = tuple(_expected(bundle))
     for build in range(bundle.seconds.shape[0]):
+        expected = tuple(_expected(bundle, passes_of(bundle, build)))
         steps = [step for step in bundle.steps if step.build == build]
         _times(build, steps)
         complete = _order(build, steps, expected)
@@ -41,13 +42,13 @@ def verify_steps(bundle: Bundle) -> None:
     _searches(bundle)
 
 
-def _expected(bundle: Bundle) -> Iterator[_Call]:
-    """The operations of one build, in order."""
+def _expected(bundle: Bundle, runs: int) -> Iterator[_Call]:
+    """The operations of one build of so many runs, in order."""
     operations: Sequence[Mapping[str, Any]] = bundle.identity["workload"]
     built = operations[0]["op"] == "build"
     if built:
         yield _Call(-1, 0, "build", _points(operations[0]))
-    for run in range(bundle.identity["runs"]):
+    for run in range(runs):
         for place, operation in enumerate(operations):
             if place or not built:
                 yield _Call(run, place, operation["op"], _points(operation))

@@ -44,6 +44,8 @@ def _own_columns(figures: Sequence[Figures], k: int, *, wide: bool) -> Columns:
             "memory": lambda one: show.size(one.peak_memory_bytes),
         }
         return {head: one for head, one in found.items() if wide or head != "deletes/s"}
+    if any(one.single for one in figures):
+        return {head: lambda one: show.recall(one.recall), **_single(wide=wide)}
     return {
         head: lambda one: show.recall(one.recall),
         **(_PRECISION if any(one.ranged for one in figures) else {}),
@@ -51,6 +53,21 @@ def _own_columns(figures: Sequence[Figures], k: int, *, wide: bool) -> Columns:
         "build s": lambda one: show.seconds(one.build_seconds),
         "memory": lambda one: show.size(one.peak_memory_bytes),
     }
+
+
+def _single(*, wide: bool) -> Columns:
+    """Of queries that were put one by one: milliseconds, and queries a second."""
+    found: Columns = {
+        "p50 ms": lambda one: show.milliseconds(one.p50),
+        "p90": lambda one: show.milliseconds(one.p90),
+        "p95": lambda one: show.milliseconds(one.p95),
+        "p99": lambda one: show.milliseconds(one.p99),
+        "p99.9": lambda one: show.milliseconds(one.p999),
+        "max": lambda one: show.milliseconds(one.slowest),
+        "wire": lambda one: show.milliseconds(one.wire),
+        "QPS": lambda one: _plain(one.qps),
+    }
+    return {head: one for head, one in found.items() if wide or head not in ("p90", "p95", "wire")}
 
 
 def of_the_best(all_of_them: Columns) -> Columns:

@@ -84,6 +84,14 @@ def seconds(value: float) -> str:
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
+def milliseconds(value: float) -> str:
+    """Seconds in milliseconds, three digits, never finer than a microsecond."""
+    if not math.isfinite(value):
+        return MISSING
+    step = unit(1e3 * value, math.nan, math.nan)
+    return number(1e3 * value, max(step, 1e-3))
+
+
 def size(value: float | None) -> str:
     """Bytes in MiB or GiB."""
     if value is None or not math.isfinite(value):

@@ -22,7 +22,11 @@ WIDE = 100
 
 
 #: How a table says what is ranked; any other figure is called by its name.
-_RANKED = {"qps": "Most queries per second", "recall": "Best mean recall"}
+_RANKED = {
+    "qps": "Most queries per second",
+    "rate": "Highest rate that keeps the latency",
+    "recall": "Best mean recall",
+}
 
 
 def results_table(figures: Iterable[Figures], k: int, score: Score | None) -> RenderableType:
@@ -47,6 +51,11 @@ class _Results:
         marks = {one.challenge for one in self.figures}
         if len(marks) == 1 and (mark := marks.pop()):
             yield Text(f"on the data in disguise: {mark}")
+        modes = {one.mode for one in self.figures if one.single}
+        if len(modes) == 1 and all(one.single for one in self.figures):
+            yield Text(
+                f"queries one by one, {modes.pop()}; milliseconds from when each was due; wire: without the entry"
+            )
         yield self._all(wide)
         failed = [one for one in self.figures if not one.ok]
         if failed:

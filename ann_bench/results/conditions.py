@@ -14,14 +14,14 @@ from ann_bench.results.store import Damaged, Store
 #: What must be equal for figures to be compared: everything else that an identity says is the entry's own.
 CONDITIONS = (
     "track", "dataset", "queries", "k", "metric", "workload", "data_hash",
-    "sandbox", "cpus", "memory_limit_bytes", "limits", "machine", "challenge",
+    "sandbox", "cpus", "memory_limit_bytes", "limits", "machine", "challenge", "mode",
 )  # fmt: skip
 
 #: What else tells one machine from another, as the provenance has it. A new kernel or Python makes no other machine.
 MACHINE = ("cores", "architecture", "governor")
 
 #: Results of different data are no rivals: they stand side by side in any table.
-PLACE = ("track", "dataset", "queries", "k", "challenge")
+PLACE = ("track", "dataset", "queries", "k", "challenge", "mode")
 
 _REMEDIES = {
     "data_hash": "the data are not the same; measure both on one version of the data set",

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ann_bench.results import ranges
 from ann_bench.results.control import control_recall
+from ann_bench.results.latency import columns, latency, mode_text
 from ann_bench.results.model import INVALID_KINDS, Bundle, Identity, Score, Status
 from ann_bench.results.notes import notes
 from ann_bench.results.stages import Stage, changes, changes_index, stages
@@ -29,6 +30,8 @@ COLUMNS = (
     "searches", "least_recall", "search_seconds", "update_seconds",
     "inserts_per_second", "deletes_per_second", "replaces_per_second", "radius", "precision", "challenge",
     "key",
+    "mode", "rate", "p50", "p50_low", "p50_high", "p90", "p90_low", "p90_high", "p95", "p95_low", "p95_high",
+    "p99", "p99_low", "p99_high", "p999", "p999_low", "p999_high", "slowest", "wire",
 )  # fmt: skip
 
 
@@ -40,8 +43,10 @@ class Figures:
     counts the ids of each of INVALID_KINDS in the worst run; `notes` say what looks odd. `stages` has the figures of
     each operation, where the workload changes the index; `rates` are queries per second by build and run. Of range
     searches `recall` is average precision (`radius` is NaN of all others); `measured` names what it is. `challenge`
-    says what was changed of the data that the entry saw ("": nothing). A bundle that is not `ok` has the figures of
-    what it did measure; they are no result.
+    says what was changed of the data that the entry saw ("": nothing). Where queries were put one by one (`mode`),
+    `p50` to `p999` and `slowest` are seconds from when a query was due, `wire` those of a call without the entry, and
+    `rate` is the one asked for or found, which then is `qps` too. A bundle that is not `ok` has the figures of what it
+    did measure; they are no result.
     """
 
     track: str
@@ -79,6 +84,25 @@ class Figures:
     precision: float = math.nan
     challenge: str = ""
     key: str = ""
+    mode: str = "batch"
+    rate: float = math.nan
+    p50: float = math.nan
+    p50_low: float = math.nan
+    p50_high: float = math.nan
+    p90: float = math.nan
+    p90_low: float = math.nan
+    p90_high: float = math.nan
+    p95: float = math.nan
+    p95_low: float = math.nan
+    p95_high: float = math.nan
+    p99: float = math.nan
+    p99_low: float = math.nan
+    p99_high: float = math.nan
+    p999: float = math.nan
+    p999_low: float = math.nan
+    p999_high: float = math.nan
+    slowest: float = math.nan
+    wire: float = math.nan
     detail: str = ""
     notes: tuple[str, ...] = ()
     invalid: Mapping[str, int] = field(default_factory=dict)
@@ -114,6 +138,11 @@ class Figures:
         return "tuned" in self.identity.fields
 
     @property
+    def single(self) -> bool:
+        """Whether queries were put one by one."""
+        return "mode" in self.identity.fields
+
+    @property
     def measured(self) -> str:
         """What `recall` is, for the heads of tables and the axes of pictures."""
         return "AP" if self.ranged else f"recall@{self.k}"
@@ -143,7 +172,9 @@ def figures(bundle: Bundle) -> Figures:
     updates = changes(bundle)
     streams = changes_index(identity.fields.get("workload", ()))
     rates = _rates(bundle)
-    qps = median_estimate(rates)
+    single = latency(bundle)
+    searching = (identity.fields.get("mode") or {}).get("rate") == "max"
+    qps = single.rate if searching else median_estimate(rates)
     return Figures(
         track=str(identity["track"]),
         dataset=str(identity["dataset"]),
@@ -159,7 +190,7 @@ def figures(bundle: Bundle) -> Figures:
         recall_low=recall.low,
         recall_high=recall.high,
         qps=qps.value,
-        qps_best=float(np.nanmax(rates)) if np.isfinite(rates).any() else math.nan,
+        qps_best=float(np.nanmax(rates)) if np.isfinite(rates).any() and not searching else qps.value,
         qps_low=qps.low,
         qps_high=qps.high,
         build_seconds=_build_seconds(bundle),
@@ -180,8 +211,13 @@ def figures(bundle: Bundle) -> Figures:
         precision=_plain_recall(bundle, ranges.precision),
         challenge=str(identity.fields.get("challenge", {}).get("changes", "")),
         key=identity.key,
+        mode=mode_text(identity.fields.get("mode")),
+        rate=single.rate.value,
+        **columns(single),
+        slowest=single.slowest,
+        wire=single.wire,
         detail=bundle.outcome.detail,
-        notes=notes(bundle),
+        notes=(*notes(bundle), *single.notes),
         invalid=_invalid(bundle),
         stages=stages(bundle, means) if streams else (),
         rates=tuple(map(tuple, rates.tolist())),

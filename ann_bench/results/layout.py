@@ -23,6 +23,7 @@ from ann_bench.results.model import (
     INVALID_KINDS,
     STEP_KINDS,
     Answers,
+    Asks,
     Bundle,
     Control,
     Identity,
@@ -46,6 +47,7 @@ REQUIRED = (
 
 _SCORES = ("hits", "hits_strict", "hits_bigann", "possible")
 _CONTROL_SECONDS = ("seconds", "cpu_seconds", "published_cpu_seconds")
+_ASKS = ("due", "sent", "answered", "null", "busy", "rate")
 _STEPS = {
     "build": "<i4", "operation": "<i4", "run": "<i4", "seconds": "<f8", "cpu_seconds": "<f8", "began": "<f8",
     "memory_bytes": "<i8", "points": "<i8",
@@ -69,6 +71,10 @@ def fill(file: h5py.File, bundle: Bundle) -> None:
     _put_steps(file.create_group("steps"), bundle.steps)
     if bundle.control is not None:
         _put_control(file.create_group("control"), bundle.control)
+    if bundle.asks is not None:
+        asks = file.create_group("asks")
+        for name in _ASKS:
+            _put(asks, name, np.asarray(getattr(bundle.asks, name), dtype="<f8"))
 
 
 def _put_scored(group: h5py.Group, answers: Sequence[Answers], scores: Sequence[Score]) -> None:
@@ -139,6 +145,7 @@ def take(file: h5py.File, *, answers: bool) -> Bundle:
         truths=tuple(manifest["truths"]),
         stats=manifest["stats"],
         control=_control(file["control"], answers=answers) if "control" in file else None,
+        asks=Asks(**{name: file["asks"][name][()] for name in _ASKS}) if "asks" in file else None,
     )
     _check(bundle)
     return bundle
@@ -151,8 +158,18 @@ def _check(bundle: Bundle) -> None:
         raise ValueError(f"its times {shape}, answers {np.shape(bundle.answer_of)} and searches do not fit together")
     if np.max(bundle.answer_of, initial=-1) >= len(bundle.scores):
         raise ValueError("it names answers that it does not hold")
+    if bundle.asks is not None:
+        _check_asks(bundle.asks, shape, sum(bundle.counts))
     if bundle.control is not None:
         _check_control(bundle.control, (shape[0], shape[2]))
+
+
+def _check_asks(asks: Asks, shape: tuple[int, ...], queries: int) -> None:
+    """The same for the times of single queries."""
+    single = {np.shape(array) for array in (asks.due, asks.sent, asks.answered)}
+    passes = {np.shape(array) for array in (asks.busy, asks.rate)}
+    if single != {(*shape[:2], queries)} or passes != {shape} or np.shape(asks.null)[:3] != shape:
+        raise ValueError("its times of single queries do not fit its builds, runs and searches")
 
 
 def _check_control(control: Control, shape: tuple[int, int]) -> None:

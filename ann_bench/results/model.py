@@ -165,6 +165,25 @@ class Control:
 
 
 @dataclass(frozen=True)
+class Asks:
+    """Times of single queries, of results whose queries were put one by one. Raw; seconds from the beginning of a pass.
+
+    `due`, `sent` and `answered` have shape (builds, runs, queries), the queries of all searches one after the other, in
+    the order of the query set: when a query was scheduled (where clients wait: when it was sent), when the client sent
+    it, when its answer had been copied. NaN: never. `null` (builds, runs, searches, calls) are seconds of calls in
+    which the entry had no part. `busy` (builds, runs, searches) is the share of the time in which the client itself was
+    at work, `rate` the queries a second that were asked for (NaN: clients that wait).
+    """
+
+    due: npt.NDArray[np.float64]
+    sent: npt.NDArray[np.float64]
+    answered: npt.NDArray[np.float64]
+    null: npt.NDArray[np.float64]
+    busy: npt.NDArray[np.float64]
+    rate: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
 class Bundle:
     """One measurement, raw.
 
@@ -174,7 +193,8 @@ class Bundle:
     never).
     `counts[s]` is the number of queries in search `s`. `truths` are the keys of the ground truths, one per search.
     `steps` are all the calls, build by build in the order of time.
-    `control` is None where no control batch came back, as in files from before there were any.
+    `control` is None where no control batch came back, as in files from before there were any; `asks` where whole
+    batches were put.
     """
 
     identity: Identity
@@ -190,3 +210,4 @@ class Bundle:
     truths: tuple[str, ...] = ()
     stats: Mapping[str, Any] = field(default_factory=dict)
     control: Control | None = None
+    asks: Asks | None = None

@@ -74,8 +74,20 @@ CONTROL = (
     *SCORED,
 )  # fmt: skip
 
+ASKS = (
+    Place("due", ("float64",), ("builds", "runs", "queries"), "when a query was scheduled, in seconds from the "
+          "beginning of its pass (where clients wait: when it was sent); queries of all searches, one search after "
+          "the other, in the order of the query set; NaN: never"),
+    Place("sent", ("float64",), ("builds", "runs", "queries"), "when the client sent it"),
+    Place("answered", ("float64",), ("builds", "runs", "queries"), "when its answer had been copied"),
+    Place("null", ("float64",), ("builds", "runs", "searches", "calls"), "seconds of calls on the same way in which "
+          "the entry has no part"),
+    Place("busy", ("float64",), _RUNS, "the share of the time in which the client itself was at work"),
+    Place("rate", ("float64",), _RUNS, "queries a second asked for; NaN: clients that wait"),
+)  # fmt: skip
+
 #: Groups of the file, "" for its root.
-GROUPS = {"": TOP, "steps": STEPS, "control": CONTROL}
+GROUPS = {"": TOP, "steps": STEPS, "control": CONTROL, "asks": ASKS}
 
 #: The keys of the JSON in `manifest`.
 MANIFEST = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,19 @@ _PIECE = 1 << 20  # ids that are written at once
 
 class InvalidAnswer(Exception):
     """The entry's answer has the wrong type or shape."""
+
+
+def checked(result: Any, shape: Sequence[int]) -> Array:
+    """The answer of `query` as an integer array of this shape, or InvalidAnswer."""
+    try:
+        ids = np.asarray(result)
+    except ValueError as error:
+        raise InvalidAnswer(f"query() returned no rectangular array ({error})") from error
+    if ids.dtype.kind not in "iu":
+        raise InvalidAnswer(f"query() returned {ids.dtype} instead of integer ids")
+    if ids.shape != tuple(shape):
+        raise InvalidAnswer(f"query() returned an array of shape {ids.shape} instead of {tuple(shape)}")
+    return ids
 
 
 class RangeAnswers:

@@ -7,7 +7,7 @@ import json
 import platform
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,11 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from ann_bench.algorithm import Algorithm
-from ann_bench.arrays import Array, ArrayRef, CsrRef, csr, ref_from_json
+from ann_bench.arrays import Array, ArrayRef, ref_from_json
 from ann_bench.wire import MESSAGE_CAP, PROTOCOL, Channel, Message, WireClosed
-from ann_bench.worker.answers import InvalidAnswer, RangeAnswers
+from ann_bench.worker.answers import InvalidAnswer, RangeAnswers, checked
+from ann_bench.worker.asks import Callers, Desk
+from ann_bench.worker.inputs import Input, touch_for_writing
 
 Work = Callable[[], None]
 
@@ -25,13 +27,17 @@ Work = Callable[[], None]
 def serve(channel: Channel) -> None:
     """Serve until `quit`, or until the judge is gone."""
     worker = _Worker()
-    channel.send({"type": "hello", "protocol": PROTOCOL, "python": platform.python_version(), "numpy": np.__version__})
+    versions = {"python": platform.python_version(), "numpy": np.__version__}
+    channel.send({"type": "hello", "protocol": PROTOCOL, "asks": True, **versions})
     try:
         while True:
             message = channel.receive()
             if message["type"] == "quit":
                 return
-            _answer(channel, worker, message)
+            if message["type"] == "serve":
+                _serve_asks(channel, worker, message)
+            else:
+                _answer(channel, worker, message)
     except WireClosed:
         return
 
@@ -50,13 +56,30 @@ def _answer(channel: Channel, worker: _Worker, message: Message) -> None:
         channel.send({"type": "done", "seq": seq, "token": go["token"]})
     except WireClosed:
         raise
-    except InvalidAnswer as error:
-        channel.send({"type": "error", "seq": seq, "kind": "invalid-answer", "text": str(error)[:1000]})
-    except MemoryError as error:
-        channel.send({"type": "error", "seq": seq, "kind": "memory", "text": _last_line(error)})
     except Exception as error:  # noqa: BLE001  whatever an entry raises is a result with a name
-        traceback.print_exc()
-        channel.send({"type": "error", "seq": seq, "kind": "exception", "text": _last_line(error)})
+        channel.send(_as_error(seq, error))
+
+
+def _serve_asks(channel: Channel, worker: _Worker, message: Message) -> None:
+    """Queries one by one, from `serve` to `rest`."""
+    try:
+        desk = worker.desk(message)
+    except Exception as error:  # noqa: BLE001  as above
+        channel.send(_as_error(message["seq"], error))
+        return
+    channel.send({"type": "ready", "seq": message["seq"]})
+    rest = Callers(channel, desk, _as_error).serve(message["callers"])
+    channel.send({"type": "done", "seq": rest["seq"]})
+
+
+def _as_error(seq: int, error: Exception) -> Message:
+    """What the judge is told of an exception."""
+    if isinstance(error, InvalidAnswer):
+        return {"type": "error", "seq": seq, "kind": "invalid-answer", "text": str(error)[:1000]}
+    if isinstance(error, MemoryError):
+        return {"type": "error", "seq": seq, "kind": "memory", "text": _last_line(error)}
+    traceback.print_exception(error)
+    return {"type": "error", "seq": seq, "kind": "exception", "text": _last_line(error)}
 
 
 def _last_line(error: BaseException) -> str:
@@ -137,20 +160,23 @@ class _Worker:
 
     def search(self, message: Message) -> Work:
         """One batch of queries; the judge fills the input files between `ready` and `go`."""
-        queries, tags = _Input(message["queries"]), _Input(message["query_tags"])
+        queries, tags = Input(message["queries"]), Input(message["query_tags"])
         if "radius" in message:
             return self._within(message, queries, tags)
-        answers = ArrayRef.from_json(message["answers"]).open_writable()
-        cells = answers.reshape(-1)[:: 4096 // answers.itemsize]
-        cells[...] = cells.copy()  # fault the pages in for writing
+        answers = touch_for_writing(ArrayRef.from_json(message["answers"]))
 
         def work() -> None:
             result = self.entry.query(self._shown(queries.get()), message["k"], tags.get())
-            answers[...] = _checked(result, answers.shape)
+            answers[...] = checked(result, answers.shape)
 
         return work
 
-    def _within(self, message: Message, queries: _Input, tags: _Input) -> Work:
+    def desk(self, message: Message) -> Desk:
+        """Where queries one by one are answered."""
+        queries, tags = Input(message["queries"]), Input(message["query_tags"])
+        return Desk(self.entry, queries, tags, touch_for_writing(ArrayRef.from_json(message["answers"])))
+
+    def _within(self, message: Message, queries: Input, tags: Input) -> Work:
         """A batch of range searches, whose answers have as many ids as they have."""
         answers = RangeAnswers(ArrayRef.from_json(message["answers"]), message["most"])
 
@@ -181,32 +207,6 @@ _TIMED: dict[str, Callable[[_Worker, Message], Work]] = {
 }
 
 
-class _Input:
-    """An input that is mapped before `go` and filled by the judge at `go`."""
-
-    def __init__(self, description: Message | None) -> None:
-        self._ref = None if description is None else ref_from_json(description)
-        refs = [self._ref] if isinstance(self._ref, ArrayRef) else []
-        if isinstance(self._ref, CsrRef):
-            refs = [self._ref.indptr, self._ref.indices, self._ref.data]
-        self._arrays = [ref.open() for ref in refs]
-        for array in self._arrays:
-            _touch(array)
-
-    def get(self) -> Any:
-        """The array, or the CSR matrix over the arrays, or None."""
-        if isinstance(self._ref, CsrRef):
-            indptr, indices, data = self._arrays
-            return csr(indptr, indices, data, self._ref.shape)
-        return self._arrays[0] if self._arrays else None
-
-
-def _touch(array: Array) -> None:
-    """Fault every page in now, so that the entry's call does not pay for it."""
-    if array.nbytes:
-        int(array.reshape(-1).view(np.uint8)[::4096].sum())
-
-
 def _opened(description: Message | None) -> Any:
     return None if description is None else ref_from_json(description).open()
 
@@ -222,19 +222,6 @@ def _rows(message: Message, name: str) -> Array | csr_matrix | None:
 def _ids(message: Message) -> Array:
     start, stop = message["ids"]
     return np.arange(start, stop, dtype=np.int64)
-
-
-def _checked(result: Any, shape: Sequence[int]) -> Array:
-    """The answer as an integer array of this shape, or InvalidAnswer."""
-    try:
-        ids = np.asarray(result)
-    except ValueError as error:
-        raise InvalidAnswer(f"query() returned no rectangular array ({error})") from error
-    if ids.dtype.kind not in "iu":
-        raise InvalidAnswer(f"query() returned {ids.dtype} instead of integer ids")
-    if ids.shape != tuple(shape):
-        raise InvalidAnswer(f"query() returned an array of shape {ids.shape} instead of {tuple(shape)}")
-    return ids
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,93 @@
+"""The options of `run` that say how queries are put."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from ann_bench.judge.mode import Wish
+    from ann_bench.judge.plan import Setting
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+class Latency(click.ParamType):  # type: ignore[type-arg]
+    """A latency such as `10ms`, `500us`, `0.5s`; in seconds."""
+
+    name = "latency"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Parse, or say how to write it."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|ms|s)", str(value).strip().lower())
+        seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
+        if seconds <= 0:
+            self.fail(f"{value!r} is no latency; write 10ms, 500us or 0.5s", param, ctx)
+        return seconds
+
+
+class Rate(click.ParamType):  # type: ignore[type-arg]
+    """Queries a second, or `max`, which is infinity."""
+
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Parse, or say how to write it."""
+        if str(value).strip().lower() == "max":
+            return math.inf
+        try:
+            rate = float(value)
+        except ValueError:
+            rate = 0.0
+        if not 0 < rate < math.inf:
+            self.fail(f"{value!r} is no rate; write queries a second, such as 1000, or max", param, ctx)
+        return rate
+
+
+_OPTIONS = (
+    click.option(
+        "--mode",
+        default="batch",
+        show_default=True,
+        metavar="KIND",
+        help="How queries are put: batch, latency (one at a time), concurrent (clients that wait), load (at a rate).",
+    ),
+    click.option("--clients", type=click.IntRange(1, 10_000), help="Queries in flight of --mode concurrent."),
+    click.option("--rate", type=Rate(), metavar="QPS|max", help="Queries a second of --mode load; max: the highest."),
+    click.option("--p99", type=Latency(), help="The latency that --rate max keeps for 99 of 100 queries: 10ms."),
+    click.option(
+        "--recall", type=click.FloatRange(0, 1), help="The least recall that is ranked. Default: the track's."
+    ),
+)
+
+
+def mode_options(command: Command) -> Command:
+    """Add the options to a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def wish(options: dict[str, Any]) -> Wish:
+    """Take the options out of those of the command."""
+    from ann_bench.judge.mode import Wish
+
+    return Wish(*(options.pop(name) for name in ("mode", "clients", "rate", "p99", "recall")))
+
+
+def say_shared(setting: Setting, console: Console) -> None:
+    """One line where queries are put one by one and the client has no CPU of its own."""
+    free = set(setting.sandbox.cpus()) - set(setting.cpus)
+    if setting.mode is not None and not free:
+        hint = f"--cpus {len(setting.cpus) - 1}" if len(setting.cpus) > 1 else "a machine with more CPUs"
+        console.print(
+            f"the entry has all the CPUs, so that it and the client wait for each other: {hint} would leave one",
+            style="dim",
+        )

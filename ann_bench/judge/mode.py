@@ -1,0 +1,118 @@
+"""How queries are put where whole batches are not wanted: one at a time, by clients that wait, or at a rate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ann_bench.entries.entry import Entry
+from ann_bench.errors import UsageError, unknown
+from ann_bench.judge.pattern import Pattern, poisson
+from ann_bench.judge.quest import next_rate
+from ann_bench.results.trials import Trial
+from ann_bench.workload import Workload
+
+#: The kinds, and the options that each of them takes.
+KINDS: dict[str, tuple[str, ...]] = {
+    "batch": (),
+    "latency": ("recall",),
+    "concurrent": ("clients", "recall"),
+    "load": ("rate", "p99", "recall"),
+}
+
+#: What stands in the place of a rate where the highest one is looked for.
+HIGHEST = math.inf
+
+#: Trials of a search for the highest rate, the first one with clients that wait included.
+TRIALS = 12
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What was asked for; None stands for what was not said."""
+
+    mode: str = "batch"
+    clients: int | None = None
+    rate: float | None = None
+    p99: float | None = None
+    recall: float | None = None
+
+
+@dataclass(frozen=True)
+class Mode:
+    """`latency`, `concurrent` with `clients`, or `load` with a `rate` a second.
+
+    A rate of HIGHEST looks for the highest one whose 99th percentile is at most `p99` seconds.
+    """
+
+    kind: str
+    clients: int = 1
+    rate: float = math.nan
+    p99: float = math.nan
+
+    @property
+    def searches(self) -> bool:
+        """Whether the rate is to be found."""
+        return self.rate == HIGHEST
+
+    def to_json(self) -> dict[str, Any]:
+        """As part of an identity."""
+        if self.kind == "concurrent":
+            return {"kind": self.kind, "clients": self.clients}
+        if self.kind == "load":
+            return {"kind": self.kind, **({"rate": "max", "p99": self.p99} if self.searches else {"rate": self.rate})}
+        return {"kind": self.kind}
+
+    def callers(self, entry: Entry, cpus: int) -> int:
+        """How many threads of the worker may call the entry at once."""
+        if not entry.config.answers_at_once:
+            return 1
+        return cpus if self.kind == "load" else min(cpus, self.clients)
+
+    def pattern(self, callers: int, count: int, seed: Sequence[int], before: Sequence[Trial] = ()) -> Pattern | None:
+        """The next pass of so many queries, `before` being those of this build; None where nothing is left to try."""
+        if self.kind != "load":
+            return Pattern(callers, self.clients)
+        if not self.searches:
+            return Pattern(callers, schedule=poisson(self.rate, count, seed), rate=self.rate)
+        if not before:
+            return Pattern(callers, clients=2 * callers)
+        rate = next_rate(before, self.p99)
+        return None if rate is None else Pattern(callers, schedule=poisson(rate, count, seed), rate=rate)
+
+
+def mode_of(wish: Wish, workload: Workload, track: str, cpus: int) -> Mode | None:
+    """The mode that is asked for, None for whole batches; UsageError where it makes no sense or does not apply."""
+    if wish.mode not in KINDS:
+        raise unknown("mode", wish.mode, KINDS)
+    for name in ("clients", "rate", "p99", "recall"):
+        if getattr(wish, name) is not None and name not in KINDS[wish.mode]:
+            fitting = " or ".join(kind for kind, options in KINDS.items() if name in options)
+            raise UsageError(f"--{name} is for --mode {fitting}")
+    if wish.mode == "batch":
+        return None
+    if workload.mutates:
+        raise UsageError(
+            f"--mode {wish.mode} does not apply to the track {track!r}: its searches stand between changes of the "
+            "index; leave --mode out"
+        )
+    if any(search.radius is not None for search in workload.searches):
+        raise UsageError(
+            f"--mode {wish.mode} does not apply to this data set: its queries ask for all rows within a radius; "
+            "leave --mode out"
+        )
+    if wish.mode == "load":
+        return _load(wish)
+    return Mode(wish.mode, clients=(wish.clients or cpus) if wish.mode == "concurrent" else 1)
+
+
+def _load(wish: Wish) -> Mode:
+    if wish.rate is None:
+        raise UsageError("--mode load needs a rate: give --rate 1000 (queries a second), or --rate max with --p99 10ms")
+    if wish.rate == HIGHEST and wish.p99 is None:
+        raise UsageError("--rate max needs the latency that is to be kept: give --p99, such as --p99 10ms")
+    if wish.rate != HIGHEST and wish.p99 is not None:
+        raise UsageError("--p99 is for --rate max")
+    return Mode("load", rate=wish.rate, p99=math.nan if wish.p99 is None else wish.p99)
