@@ -43,12 +43,18 @@ def bundle_page() -> str:
     return "\n".join(parts) + "\n"
 
 
-_HEADINGS = {"": "Answers, times and scores", "steps": "Every call", "control": "The control batches"}
+_HEADINGS = {
+    "": "Answers, times and scores",
+    "steps": "Every call",
+    "control": "The control batches",
+    "asks": "Queries one by one",
+}
 _BUNDLE = f"""Version {VERSION}. HDF5, attributes `format` and `version`; [results](../results.md) has an example.
 
 The first answer is `f["answers"][: q * k].reshape(q, k)` with `q, k = f["answer_shapes"][0]`. Within a radius, where
 k is -1, query `i` of it has `f["answers"][o[i]:o[i + 1]]` with `o = np.append(0, np.cumsum(f["answer_counts"][:q]))`.
-In files of version 1 the steps are in the manifest. The group `control` is missing where no control batch came back."""
+In files of version 1 the steps are in the manifest. The group `control` is missing where no control batch came back,
+and `asks` where whole batches were put."""
 _GENERATED = "*This page is made from the code by `ann-bench schema`; do not edit it.*"
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from ann_bench.results.model import INVALID_KINDS, Bundle, Control, Identity, Outcome, Score, Status, Step, Usage
+from ann_bench.results.model import INVALID_KINDS, Asks, Bundle, Control, Identity, Outcome, Score, Status, Step, Usage
 
 GIB = 1024**3
 
@@ -108,6 +109,21 @@ def control(
         answer_of=np.arange(builds, dtype=np.int32)[:, None],
         answers=tuple(np.zeros((sample, 10), np.int32) for _ in range(builds)),
         scores=tuple(score(one, np.full(sample, 10)) for one in hits),
+    )
+
+
+def asks(of: Bundle, seconds: float = 0.002, *, rate: float = math.nan) -> Asks:
+    """Times of single queries of a bundle, one after the other, `seconds` each."""
+    builds, runs, searches = of.seconds.shape
+    queries = sum(of.counts)
+    due = np.broadcast_to(np.arange(queries) * seconds, (builds, runs, queries)).copy()
+    return Asks(
+        due=due,
+        sent=due + 1e-6,
+        answered=due + np.linspace(seconds / 2, seconds, queries),
+        null=np.full((builds, runs, searches, 10), 3e-5),
+        busy=np.full(of.seconds.shape, 0.1),
+        rate=np.full(of.seconds.shape, rate),
     )
 
 
