@@ -37,7 +37,7 @@ ROOMS = {
     "compare": {"report", "judge", "sandbox", "results", "datasets", "entries", "tracks"},
     "check": {"judge", "tracks", "sandbox", "truth", "results", "datasets", "entries"},
     "report": {"results", "tracks", "truth"},
-    "site": {"report", "results", "tracks"},
+    "site": {"report", "results", "tracks", "truth"},
     "judge": {"tracks", "sandbox", "truth", "results", "datasets", "entries"},
     "tracks": {"datasets"},
     "truth": {"datasets"},

@@ -23,14 +23,15 @@ def command(out: Path, results: tuple[Path, ...]) -> None:
     Example: ann-bench site site --results results
     """
     from ann_bench.results.store import Store
-    from ann_bench.site.build import Content, site_files, stamp
+    from ann_bench.site.build import Content, make, stamp
     from ann_bench.site.folder import check_place, is_whole, mark_of, replace
+    from ann_bench.truth.look import known
 
     check_place(out)
     paths = {path.stem: path for folder in reversed(results) for path in Store(folder).paths()}
     now = stamp(path for folder in results for path in Store(folder).paths())
     mark = mark_of(out)
-    if mark and mark.get("stamp") == now and is_whole(out, mark):
+    if mark and mark.get("stamp") == now and is_whole(out, mark) and not any(map(known, mark["unknown"])):
         for reason in mark["damaged"]:
             click.echo(f"left out: {reason}", err=True)
         click.echo(f"{out / 'index.html'} (nothing has changed)")
@@ -40,7 +41,9 @@ def command(out: Path, results: tuple[Path, ...]) -> None:
 
     source = read_figures(results)
     content = Content(source.figures, paths, len(source.damaged))
-    replace(out, site_files(content), {"stamp": now, "damaged": [one.reason for one in source.damaged]})
+    made = make(content)
+    damaged = [one.reason for one in source.damaged]
+    replace(out, made.files, {"stamp": now, "damaged": damaged, "unknown": made.unknown})
     click.echo(out / "index.html")
     _complain(len(source.damaged))
 

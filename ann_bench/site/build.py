@@ -18,6 +18,7 @@ from ann_bench.site.embed import script
 from ann_bench.site.entries import by_algorithm, entry_data, entry_file
 from ann_bench.site.library import NAME, plotly
 from ann_bench.site.overview import overview
+from ann_bench.truth.look import known
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -31,8 +32,16 @@ class Content:
     damaged: int = 0
 
 
-def site_files(content: Content) -> dict[str, bytes | Path]:
-    """Every file of a site, by its path in it: bytes, or a file to copy. Equal content gives equal bytes."""
+@dataclass(frozen=True)
+class Made:
+    """Every file of a site, by its path in it: bytes, or a file to copy. `unknown` are truths that the cache lacked."""
+
+    files: dict[str, bytes | Path]
+    unknown: tuple[str, ...] = ()
+
+
+def make(content: Content) -> Made:
+    """A site; equal content, and an equal cache of truths, give equal bytes."""
     figures = sorted(content.figures, key=lambda one: (one.algorithm, date(one), one.identity.key))
     found = pages(figures)
     entries = by_algorithm(figures)
@@ -44,7 +53,9 @@ def site_files(content: Content) -> dict[str, bytes | Path]:
         files |= _data(f"board-{page.file}", page_data(page))
     for name, results in entries.items():
         files |= _data(entry_file(name), entry_data(name, results, found, raw))
-    return files | _data("overview", overview(found, entries, content.damaged))
+    files |= _data("overview", overview(found, entries, content.damaged))
+    truths = {one["truth"] for one in raw.values() if one.get("truth")}
+    return Made(files, tuple(sorted(key for key in truths if not known(key))))
 
 
 def _data(name: str, value: Any) -> dict[str, bytes | Path]:
@@ -71,7 +82,7 @@ def stamp(paths: Iterable[Path]) -> str:
 def _code() -> str:
     """A hash over the code that derives and shows figures."""
     root = Path(ann_bench.__file__).parent
-    rooms = [root, root / "stats", root / "results", root / "report", root / "tracks", root / "site"]
+    rooms = [root, root / "stats", root / "results", root / "report", root / "tracks", root / "truth", root / "site"]
     files = [path for room in rooms for path in room.glob("*.py")]
     digest = hashlib.sha256()
     for path in [*sorted(files), *assets()]:

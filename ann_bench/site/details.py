@@ -11,6 +11,7 @@ from typing import Any
 from ann_bench.errors import ResultError
 from ann_bench.results.figures import Figures
 from ann_bench.results.store import read
+from ann_bench.site.difficulty import sole_truth
 from ann_bench.site.drill import drill
 from ann_bench.site.embed import plain
 
@@ -74,4 +75,5 @@ def _raw(path: Path) -> dict[str, Any]:
         bundle = read(path, answers=False)
     except ResultError:  # its figures came from the cache, and it has been damaged since
         return {}
-    return {"usage": vars(bundle.usage), "log": bundle.outcome.log, "stats": bundle.stats, "drill": drill(bundle)}
+    own = {"usage": vars(bundle.usage), "log": bundle.outcome.log, "stats": bundle.stats}
+    return {**own, "truth": sole_truth(bundle), "drill": drill(bundle)}

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ann_bench.results.model import Bundle
+from ann_bench.site.difficulty import difficulty, grouped
 
 #: Queries that are listed by number, the worst first.
 WORST = 50
@@ -22,7 +23,8 @@ def drill(bundle: Bundle) -> dict[str, Any] | None:
     """Recall over the queries of a bundle: how many have which, by the number of true answers, and the worst.
 
     Hits are summed over all answers that were given to a query (searches, runs, builds). `bins` counts queries with a
-    recall of 0-9 %, 10-19 %, ..., 100 %. None where no query has a true answer.
+    recall of 0-9 %, 10-19 %, ..., 100 %; for `selectivity` and `distance` see `difficulty`. None where no query
+    has a true answer.
     """
     hits, strict, possible = _sums(bundle)
     known = np.flatnonzero(possible > 0)
@@ -37,6 +39,7 @@ def drill(bundle: Bundle) -> dict[str, Any] | None:
         "empty": int(len(possible) - len(known)),
         "bins": np.bincount(tenths, minlength=11).tolist(),
         "matches": _by_matches(_matches(bundle, len(possible))[known], recall),
+        **difficulty(bundle, known, recall),
         "worst": np.stack([worst, hits[worst], strict[worst], possible[worst]], axis=1).tolist(),
     }
 
@@ -67,11 +70,7 @@ def _by_matches(matches: Ints, recall: npt.NDArray[np.float64]) -> list[list[Any
     values = np.unique(matches)
     if len(values) < 2:
         return []
-    single = len(values) <= _SINGLE
-    groups = matches if single else np.floor(np.log2(matches)).astype(np.int64)
-    rows = []
-    for group in np.unique(groups).tolist():
-        mine = recall[groups == group]
-        label = str(group) if single else f"{2**group}-{2 ** (group + 1) - 1}"
-        rows.append([label, len(mine), round(float(mine.mean()), 5), int((mine < 1).sum())])
-    return rows
+    if len(values) <= _SINGLE:
+        return grouped([str(value) for value in values.tolist()], np.searchsorted(values, matches), recall)
+    group = np.floor(np.log2(matches)).astype(np.int64)
+    return grouped([f"{2**n}-{2 ** (n + 1) - 1}" for n in range(int(group.max()) + 1)], group, recall)

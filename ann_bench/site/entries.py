@@ -22,7 +22,7 @@ def by_algorithm(figures: Iterable[Figures]) -> dict[str, list[Figures]]:
     """The results of each algorithm, by name."""
     groups: dict[str, list[Figures]] = {}
     for one in sorted(
-        figures, key=lambda one: (one.algorithm, one.track, one.dataset, one.build, one.query, date(one))
+        figures, key=lambda one: (one.algorithm, one.track, one.dataset, one.build, one.recall, one.query, date(one))
     ):
         groups.setdefault(one.algorithm, []).append(one)
     return groups

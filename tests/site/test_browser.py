@@ -32,13 +32,13 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("plotly", reason="the site's pictures are drawn by plotly: pip install plotly")
     from ann_bench.results.figures import figures
     from ann_bench.results.store import read
-    from ann_bench.site.build import Content, site_files
+    from ann_bench.site.build import Content, make
     from ann_bench.site.folder import replace
 
     place = tmp_path_factory.mktemp("site and ünï <b>")
     paths = {path.stem: path for path in scenes.store(place / "results").paths()}
     found = [figures(read(path)) for path in paths.values()]
-    replace(place / "out", site_files(Content(found, paths)), {})
+    replace(place / "out", make(Content(found, paths)).files, {})
     return place / "out"
 
 

@@ -19,6 +19,7 @@ from ann_bench.site.build import ASSETS, assets
 from ann_bench.site.drill import drill
 from ann_bench.site.embed import file_name, plain, script
 from ann_bench.site.folder import MARK
+from ann_bench.truth.kept import Block, Outline, Part
 from tests.results import made
 from tests.site import scenes
 
@@ -200,6 +201,38 @@ def test_drill_counts_every_query_once(queries: list[list[int]], runs: int) -> N
     assert len(shares) == min(50, int((hits < possible).sum()))
     for number, got, _, could in found["worst"]:
         assert (got, could) == (runs * hits[number], runs * possible[number])
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+def test_difficulty_comes_from_the_cache(tmp_path: Path, own_cache: Path, filtered: bool) -> None:
+    key, queries, out = "ab" * 32, 1000, tmp_path / "out"
+    bundle = made.bundle(recall=0.8, queries=queries)
+    Store(tmp_path / "results").write(Bundle(**{**vars(bundle), "truths": (key,)}))
+    assert site(out, tmp_path / "results") == 0
+    assert groups(out, "distance") == groups(out, "selectivity") == []
+    outline = Outline(key, ((key, queries, 10),))
+    part = Part(own_cache / "truth" / f"{key}.truth", outline, ((0,),))
+    ids = np.broadcast_to(np.arange(10, dtype=np.int32), (queries, 10))
+    distances = np.sort(np.random.default_rng(1).random((queries, 10)), axis=1)
+    part.write(Block(0, 0, queries), [(0, ids, distances)])
+    part.finish()
+    if filtered:
+        np.save(own_cache / "truth" / f"{key}.matching.npy", np.repeat([5, 5000], queries // 2))
+    assert site(out, tmp_path / "results") == 0, "the cache knows more than before, and so the site is made again"
+    rows = groups(out, "distance")
+    assert [row[1] for row in rows] == [100] * 10
+    assert float(rows[0][0].split(" to ")[0]) == pytest.approx(distances[:, 0].min(), rel=1e-3)
+    hits = bundle.scores[0].hits
+    nearest = np.argsort(distances[:, 0])[:100]
+    assert rows[0][2:] == [pytest.approx(hits[nearest].mean() / 10), int((hits[nearest] < 10).sum())]
+    rows = groups(out, "selectivity")
+    assert [row[:2] for row in rows] == ([["1-9", 500], ["1,000-9,999", 500]] if filtered else [])
+    assert site(out, tmp_path / "results") == 0
+
+
+def groups(out: Path, name: str) -> Any:
+    (path,) = (out / "data").glob("entry-*.js")
+    return data(path)["results"][0]["drill"][name]
 
 
 def test_pages_reach_nothing_outside() -> None:

@@ -83,7 +83,7 @@ annBench.frame.page(annBench.settings.subject("board"), async (overview) => {
       ...number("qps", "QPS", (point) => within("number", point.qps, point.qps_low, point.qps_high)),
       ...number(built, data.stream ? "Changes" : "Build"),
       ...number("peak_memory_bytes", "Memory"),
-      { head: "Operating point", left: true, cell: (point) => link(resultHref(files.get(point.algorithm), point.key), shownConfig(point)) },
+      { head: "Operating point", wide: true, cell: (point) => link(resultHref(files.get(point.algorithm), point.key), shownConfig(point)) },
     ];
     ranking.replaceChildren(scroll("Ranking", annBench.tables.table(columns, rows, { class: "ranking" })));
   }
@@ -181,12 +181,12 @@ annBench.frame.page(annBench.settings.subject("board"), async (overview) => {
   const rows = (points) => points.map(({ built: _, ...point }) => point);
   const failures = current().failures;
   const remarks = [...data.remarks];
-  const every = el("details", {}, el("summary", {}, `All ${current().points.length} results as a table`));
+  const every = el("details", {}, el("summary", {}, "Every result as a table"));
   every.addEventListener("toggle", () => {
     if (every.open && every.children.length === 1) every.append(scroll("All results", annBench.tables.table([
       { head: "Algorithm", left: true, cell: named, sort: (point) => point.algorithm },
       ...Object.entries(data.axes).map(([name, axis]) => ({ head: axis.label, cell: (point) => kinds[axis.kind](point[name]), sort: (point) => point[name] })),
-      { head: "Operating point", left: true, cell: (point) => link(resultHref(files.get(point.algorithm), point.key), shownConfig(point)) },
+      { head: "Operating point", wide: true, cell: (point) => link(resultHref(files.get(point.algorithm), point.key), shownConfig(point)) },
     ], current().points)));
   });
 

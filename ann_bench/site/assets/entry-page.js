@@ -17,14 +17,14 @@ annBench.frame.page(null, async (overview) => {
       { head: "Board", left: true, cell: ([board, title]) => link(boardHref(board), title) },
       { head: "Rank", cell: ([, , rank]) => rank || "–" },
       { head: "Tier", cell: ([, , , tier]) => tier || "–" },
-      { head: "Remark", left: true, cell: ([, , , , why]) => why },
+      { head: "Remark", wide: true, cell: ([, , , , why]) => why },
       { head: "Picture", left: true, cell: ([board]) => link(only(board), "this entry alone") },
     ],
     entry.places,
   );
 
   const columns = [
-    { head: "Operating point", left: true, cell: (result) => link(resultHref(file, result.key), `${config(JSON.parse(result.build))}; ${config(JSON.parse(result.query))}`) },
+    { head: "Operating point", wide: true, cell: (result) => link(resultHref(file, result.key), `${config(JSON.parse(result.build))}; ${config(JSON.parse(result.query))}`) },
     { head: "Status", left: true, cell: (result) => (result.older ? `${result.status}, replaced by a newer one` : result.status), sort: (result) => result.status },
     { head: "Recall", cell: (result) => kinds.share(result.recall), sort: (result) => result.recall },
     { head: "QPS", cell: (result) => within("number", result.qps, result.qps_low, result.qps_high), sort: (result) => result.qps },
@@ -40,7 +40,7 @@ annBench.frame.page(null, async (overview) => {
       el("h1", {}, entry.name),
       facts([
         ["Source", { true: "open", false: "closed" }[entry.open] || "not said"],
-        ["Packages", config(entry.packages)],
+        ["Packages", Object.entries(entry.packages).map((pair) => pair.join(" ")).join(", ") || "not said"],
         ["Results", String(entry.results.length)],
       ]),
       el("h2", {}, "Places"),

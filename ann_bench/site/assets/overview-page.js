@@ -15,10 +15,10 @@ annBench.frame.page(null, async (overview) => {
       { head: "Track and data set", left: true, cell: (board) => link(boardHref(board.file), board.title), sort: (board) => board.title },
       { head: "First tier", left: true, cell: (board) => few(board.leaders) },
       { head: "Best", cell: (board) => board.score || "–" },
-      { head: "Ranked by", left: true, cell: (board) => board.rule },
+      { head: "Ranked by", wide: true, cell: (board) => board.rule },
       { head: "Entries", cell: (board) => board.ranked, sort: (board) => board.ranked },
       { head: "Results", cell: (board) => board.results, sort: (board) => board.results },
-      { head: "Measured on", left: true, cell: (board) => board.conditions },
+      { head: "Measured on", wide: true, cell: (board) => board.conditions },
     ],
     overview.boards,
   );
@@ -38,7 +38,7 @@ annBench.frame.page(null, async (overview) => {
       { head: "Source", left: true, cell: (entry) => ({ true: "open", false: "closed" })[entry.open] || "–" },
       { head: "Results", cell: (entry) => entry.results, sort: (entry) => entry.results },
       { head: "Failed", cell: (entry) => entry.failed || "–", sort: (entry) => entry.failed },
-      { head: "Measured on", left: true, cell: (entry) => entry.boards.join("; ") },
+      { head: "Measured on", wide: true, cell: (entry) => entry.boards.join("; ") },
     ],
     overview.entries,
   );

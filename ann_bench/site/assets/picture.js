@@ -10,20 +10,20 @@ annBench.picture = (() => {
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   /* How an axis places values: ratios, or for shares the distance from 1, unless the visitor wants them even. */
-  function scaleOf(axis, values, even) {
+  function scaleOf(axis, values, even, width) {
     const least = Math.min(...values, 1);
     if (axis.kind === "share" && !even && (least < 0.8 || least >= 0.98)) {
       const gap = least >= 0.98 ? 0.001 : 0.01;
       const place = (value) => -Math.log10(1 + gap - value);
-      return { place, layout: ticksOf(place, least, Math.max(...values)) };
+      return { place, layout: ticksOf(place, least, Math.max(...values), 45 / width) };
     }
     const log = axis.log && !even && values.every((value) => value > 0);
-    return { place: (value) => value, layout: log ? { type: "log", minor: { showgrid: false } } : {} };
+    return { place: (value) => value, layout: log ? { type: "log", nticks: 5 } : {} };
   }
 
   /* The wanted ticks that have room beside each other. */
-  function ticksOf(place, least, most) {
-    const room = 0.05 * (place(most) - place(least));
+  function ticksOf(place, least, most, part) {
+    const room = part * (place(most) - place(least));
     const shown = [];
     for (const tick of ticks) {
       if (tick >= least - 0.05 && shown.every((other) => Math.abs(place(other) - place(tick)) > room)) shown.push(tick);
@@ -37,17 +37,26 @@ annBench.picture = (() => {
     return { by: large ? 2 ** -30 : 2 ** -20, label: `${axis.label} (${large ? "GiB" : "MiB"})` };
   }
 
+  /* Where all values are one, plotly would show far too much beside it. */
+  function around(values, by, scale) {
+    if (!values.length || values.some((value) => value !== values[0])) return {};
+    const at = scale.place(values[0] * by);
+    if (scale.layout.type === "log") return { range: [Math.log10(at) - 0.3, Math.log10(at) + 0.3] };
+    const room = Math.abs(at) * 0.1 || 1;
+    return { range: [at - room, at + room] };
+  }
+
   /* A figure, its axis and the values on it, ready to be placed. */
-  function prepare(name, axis, points, even) {
+  function prepare(name, axis, points, even, width) {
     const values = points.map((point) => point[name]).filter(known);
     const unit = units(axis, values);
-    const scale = scaleOf(axis, values.map((value) => value * unit.by), even);
+    const scale = scaleOf(axis, values.map((value) => value * unit.by), even, width);
     return {
       name,
       better: axis.better,
       place: (point) => (known(point[name]) ? scale.place(point[name] * unit.by) : null),
       at: (value) => scale.place(value * unit.by),
-      layout: { ...scale.layout, title: { text: escape(unit.label) } },
+      layout: { ...scale.layout, ...around(values, unit.by, scale), title: { text: escape(unit.label) } },
     };
   }
 
@@ -90,8 +99,8 @@ annBench.picture = (() => {
      scene: {points, axes, x, y, even, styles, fits(point), bound, onpick(point)}. */
   async function draw(place, scene) {
     await ready();
-    const x = prepare(scene.x, scene.axes[scene.x], scene.points, scene.even);
-    const y = prepare(scene.y, scene.axes[scene.y], scene.points, scene.even);
+    const x = prepare(scene.x, scene.axes[scene.x], scene.points, scene.even, place.clientWidth - 80);
+    const y = prepare(scene.y, scene.axes[scene.y], scene.points, scene.even, place.clientHeight - 80);
     const style = (point) => scene.styles[point.algorithm];
     const trace = (name, part, mode, size, opacity) => ({
       type: "scatter", mode, name: escape(name), x: part.map(x.place), y: part.map(y.place), customdata: part.map((point) => point.key),

@@ -20,11 +20,12 @@ annBench.queries = (() => {
       ], rows, { class: "bars" })) };
   }
 
-  function matches(drill) {
-    const rows = drill.matches.map(([answers, queries, recall, failing]) => ({ answers, queries, recall, failing }));
-    return { rows, element: scroll("Queries by true answers", table(
+  /* Queries in groups; `found` are rows of label, queries, recall, how many lack an answer. */
+  function groups(head, name, found) {
+    const rows = found.map(([label, queries, recall, failing]) => ({ [name]: label, queries, recall, failing }));
+    return { rows, element: scroll(`Queries by ${head}`, table(
       [
-        { head: "True answers", left: true, cell: (row) => row.answers },
+        { head, left: true, cell: (row) => row[name] },
         { head: "Queries", cell: (row) => row.queries.toLocaleString("en") },
         { head: "Recall", cell: (row) => annBench.format.kinds.share(row.recall) },
         { head: "Lack an answer", cell: (row) => percent(row.failing / row.queries) },
@@ -52,7 +53,9 @@ annBench.queries = (() => {
       drill.empty ? ` ${drill.empty.toLocaleString("en")} have no true answer and are not counted.` : "")];
     const add = (title, name, { rows, element }) => parts.push(el("section", {}, el("h3", {}, title), el("p", {}, annBench.download.buttons(name, () => rows)), element));
     add("By recall", "queries-by-recall", histogram(drill));
-    if (drill.matches.length) add("By the number of true answers", "queries-by-answers", matches(drill));
+    if (drill.matches.length) add("By the number of true answers", "queries-by-answers", groups("True answers", "answers", drill.matches));
+    if (drill.selectivity.length) add("By how many rows pass the filter", "queries-by-selectivity", groups("Rows that pass", "rows", drill.selectivity));
+    if (drill.distance.length) add("By the distance to the nearest row", "queries-by-distance", groups("Distance", "distance", drill.distance));
     if (drill.worst.length) add(`The ${drill.worst.length} worst`, "worst-queries", worst(drill));
     return parts;
   }

@@ -3,16 +3,19 @@
 annBench.tables = (() => {
   const { el } = annBench.dom;
 
-  /* columns: {head, cell(row) -> text or element, sort(row) -> number or text, left}; heads with `sort` are buttons. */
+  /* columns: {head, cell(row) -> text or element, sort(row) -> number or text, left, wide}; heads with `sort`
+     are buttons. `left` is for texts, `wide` for long ones. */
+  const classOf = (column) => (column.wide ? "left wide" : column.left ? "left" : null);
+
   function table(columns, rows, options = {}) {
     const body = el("tbody");
-    const heads = columns.map((column) => el("th", { scope: "col", class: column.left ? "left" : null }));
+    const heads = columns.map((column) => el("th", { scope: "col", class: classOf(column) }));
     let turned = null;
 
     function fill(order) {
       body.replaceChildren(
         ...order.map((row) =>
-          el("tr", {}, ...columns.map((column) => el("td", { class: column.left ? "left" : null }, column.cell(row)))),
+          el("tr", {}, ...columns.map((column) => el("td", { class: classOf(column) }, column.cell(row)))),
         ),
       );
     }
