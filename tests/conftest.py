@@ -30,6 +30,13 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 
 @pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A canary costs more than most tests; a warm-up is a call that most entries of tests do not count on."""
+    monkeypatch.setenv("ANN_BENCH_CANARY", "0")
+    monkeypatch.setenv("ANN_BENCH_WARMUPS", "0")
+
+
+@pytest.fixture(autouse=True)
 def in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """What images this machine has is nothing that a test without the engine depends on."""
     monkeypatch.setenv("ANN_BENCH_SANDBOX", "process")

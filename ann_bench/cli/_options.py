@@ -41,6 +41,20 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]
         return seconds
 
 
+class Share(click.ParamType):  # type: ignore[type-arg]
+    """A share such as `2%` or `0.02`."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Parse, or say how to write it."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(%?)", str(value).strip())
+        share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
+        if not 0 < share < 1:
+            self.fail(f"{value!r} is no share; write 2% or 0.02", param, ctx)
+        return share
+
+
 class CpuSet(click.ParamType):  # type: ignore[type-arg]
     """CPUs by their numbers, such as `0-3,6`."""
 

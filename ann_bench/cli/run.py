@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from ann_bench.cli._mode import mode_options, say_shared, wish
-from ann_bench.cli._options import Bytes, CpuSet, Seconds, messages
+from ann_bench.cli._options import Bytes, CpuSet, Seconds, Share, messages
 from ann_bench.cli._progress import bars
 from ann_bench.errors import StorageError, UsageError
 
@@ -69,6 +69,27 @@ class Request:
 @click.option("--runs", type=click.IntRange(1, 1000), help="Repeats of each batch of queries. Default: the track's.")
 @click.option("--builds", type=click.IntRange(1, 1000), default=1, show_default=True, help="Builds of each index.")
 @click.option(
+    "--until",
+    type=Share(),
+    metavar="SHARE",
+    help="Go on until QPS is known this well, such as 2%; --runs (--builds, where there are several) is the most then.",
+)
+@click.option(
+    "--warmups",
+    type=click.IntRange(0, 100),
+    default=1,
+    show_default=True,
+    envvar="ANN_BENCH_WARMUPS",
+    help="Batches before the runs of each query config, in no figure.",
+)
+@click.option(
+    "--canary/--no-canary",
+    default=True,
+    show_default=True,
+    envvar="ANN_BENCH_CANARY",
+    help="Measure the machine itself before and after (docs/repeats.md).",
+)
+@click.option(
     "--sandbox",
     default="auto",
     show_default=True,
@@ -114,12 +135,14 @@ def command(only_list: bool, **options: Any) -> int:
     entry failed (each failure is a result too, with its name), 2 for wrong usage.
     """
     from ann_bench.judge.plan import Options
+    from ann_bench.judge.repeat import Repeat
     from ann_bench.judge.run import execute
     from ann_bench.results.store import Store
 
     names = {field.name for field in dataclasses.fields(Options)}
     renamed = {
         "challenge": _challenge(options.pop("challenge"), options.pop("challenge_by")),
+        "repeat": Repeat(options.pop("warmups"), options.pop("until"), options.pop("canary")),
         "memory_bytes": options.pop("memory"),
         "wish": wish(options),
         "build_seconds": options.pop("build_limit"),

@@ -64,7 +64,7 @@ def measure_pair(
                 for side, record in _turns(sides, rng):
                     _batch(setting, side, record, (build, run))
             for side in sides:
-                _finish(side)
+                _finish(side, build)
         log.info("build %d of %d: both measured, %d runs in turn", build + 1, setting.builds, setting.runs)
     for place, side in enumerate(sides):
         for record in side.records:
@@ -122,7 +122,7 @@ def _batch(setting: Setting, side: _Side, record: Record, place: tuple[int, int]
         _failed(side, failure)
 
 
-def _finish(side: _Side) -> None:
+def _finish(side: _Side, build: int) -> None:
     """What the worker has used, and whether its limits still hold."""
     driver, side.driver = side.driver, None
     if driver is None:
@@ -135,7 +135,7 @@ def _finish(side: _Side) -> None:
     usage = driver.usage()
     for record in side.records:
         record.in_force = driver.in_force
-        record.usages.append(usage)
+        record.charge(build, usage)
 
 
 def _failed(side: _Side, failure: EntryFailure, driver: Driver | None = None) -> None:

@@ -13,6 +13,7 @@ from ann_bench.datasets.dataset import Dataset
 from ann_bench.entries.entry import Entry
 from ann_bench.errors import ResultError, UsageError
 from ann_bench.judge.plan import Options, Plan, data_hashes, plan, setting
+from ann_bench.judge.repeat import Repeat
 from ann_bench.ragged import Ragged
 from ann_bench.results.conditions import Difference, first_difference
 from ann_bench.results.figures import figures, repeats
@@ -73,7 +74,12 @@ def plan_again(bundle: Bundle, dataset: Dataset, entry: Entry, sandbox: Sandbox)
         **{field.name: then["limits"][field.name] for field in fields(Limits) if field.name in then["limits"]}
     )
     options = Options(
-        k=then["k"], runs=then["runs"], builds=then["builds"], cpus=then["cpus"], memory_bytes=limits.memory_bytes
+        k=then["k"],
+        runs=then["runs"],
+        builds=then["builds"],
+        cpus=then["cpus"],
+        memory_bytes=limits.memory_bytes,
+        repeat=Repeat(then.fields.get("warmups", 0), then.fields.get("until")),
     )
     common = setting(find_track(then["track"]), dataset, sandbox, options, str(bundle.provenance.get("manifest", "")))
     here = sandbox.fit(limits)

@@ -81,6 +81,7 @@ class Driver:
     _began: float | None = None
     _first_ns: int = 0
     _end: Exit | None = field(default=None)
+    _resting: bool = False
 
     def start(self, entry: Entry, build: dict[str, Any], needs: Mapping[str, str] | None = None) -> Window:
         """Wait for the worker's call and let it make the entry's object.
@@ -288,8 +289,21 @@ class Driver:
         except SandboxLost:
             return self.abandon().log
 
+    def rest(self) -> None:
+        """Stop the worker and all its children until `wake`: others are measured."""
+        if self._end is None and not self._resting:
+            self._resting = True
+            self.session.pause()
+
+    def wake(self) -> None:
+        """Let the worker go on."""
+        if self._end is None and self._resting:
+            self.session.resume()
+        self._resting = False
+
     def close(self) -> Exit:
         """End the worker, politely first; may be called twice."""
+        self.wake()
         if self._end is None:
             try:
                 self._send({"type": "quit"})
@@ -300,6 +314,7 @@ class Driver:
 
     def abandon(self) -> Exit:
         """End the worker at once."""
+        self.wake()
         if self._end is None:
             self.session.kill()
             self._end = self.session.close(0.0)

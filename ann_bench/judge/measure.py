@@ -6,14 +6,18 @@ import logging
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+
+import numpy as np
 
 from ann_bench.arrays import Array, CsrRef
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.judge.asked import Asked, published
 from ann_bench.judge.blocks import blocks
 from ann_bench.judge.driver import Driver, Window
-from ann_bench.judge.failure import EntryFailure, outcome_of
+from ann_bench.judge.failure import EntryFailure
+from ann_bench.judge.party import Journal, Seat, Team, parties, play
 from ann_bench.judge.plan import Config, Job, Setting
 from ann_bench.judge.record import Questions, Record, taken
 from ann_bench.judge.seat import seated
@@ -31,24 +35,72 @@ REFUSED = 0
 _NO_ASKS = 'its hello does not say "asks": true, so that it takes no queries one by one (docs/wire.md)'
 
 Keep = Callable[[Bundle], None]
+KeepOf = Callable[[Job, Bundle], None]
+Wanted = Sequence[tuple[Job, Sequence[Config]]]
 
 
 def measure(setting: Setting, job: Job, configs: Sequence[Config], questions: Questions, keep: Keep) -> None:
-    """Measure these configs of the job; `keep` gets each bundle as soon as it is complete.
+    """Measure these configs of one job; `keep` gets each bundle as soon as it is complete."""
+    measure_together(setting, [(job, configs)], questions, lambda _, bundle: keep(bundle))
 
-    An index that searches do not change serves all the query configs of a build, one after the other. Where one
-    of them ends the worker, the rest goes on with a new one.
+
+def measure_together(setting: Setting, wanted: Wanted, questions: Questions, keep: KeepOf) -> None:
+    """Measure these configs of several jobs; `keep` gets each bundle, and its job, as soon as it is complete.
+
+    An index that searches do not change serves all the query configs of a build. Jobs whose workers fit into memory at
+    once take turns. What changes in the course of a run serves one query config: all its builds, then those of the
+    next.
     """
     # the order of the queries is nothing that an entry could know, but where a result is measured once more
     seed = setting.seed or 1 + secrets.randbits(62)
-    records = [Record(setting, config, seed, job.environment, place) for place, config in enumerate(configs)]
-    # what changes in the course of a run serves one query config: all its builds, then those of the next
-    for group in [[record] for record in records] if setting.workload.mutates else [records]:
+    teams = [_team(setting, job, configs, seed) for job, configs in wanted]
+    if setting.workload.mutates:
+        for team in teams:
+            for record in team.records:
+                _alone(setting, team.job, record, questions, partial(keep, team.job))
+        return
+    for party in parties(setting, teams):
+        journal = Journal.of(setting, party)
+        for team in party:
+            for record in team.records:
+                record.journal = journal
         for build in range(setting.builds):
-            one = _Build(setting, job, build, questions, keep)
-            pending = [record for record in group if not record.failed]
-            while pending:
-                pending = pending[one.index(pending) :]
+            pending = party
+            while pending := [team for team in pending if team.pending(build)]:
+                ones = [OneBuild(setting, team.job, build, questions, partial(keep, team.job)) for team in pending]
+                _turns(ones, pending, np.random.default_rng([seed, build]))
+
+
+def _team(setting: Setting, job: Job, configs: Sequence[Config], seed: int) -> Team:
+    records = [Record(setting, config, seed, job.environment, place) for place, config in enumerate(configs)]
+    return Team(job, records)
+
+
+def _alone(setting: Setting, job: Job, record: Record, questions: Questions, keep: Keep) -> None:
+    """All the builds of one query config of a stream."""
+    team = Team(job, [record])
+    record.journal = Journal.of(setting, [team])
+    for build in range(setting.builds):
+        if not record.done:
+            _turns([OneBuild(setting, job, build, questions, keep)], [team], np.random.default_rng(0))
+
+
+def _turns(ones: Sequence[OneBuild], teams: Sequence[Team], rng: np.random.Generator) -> None:
+    """One build of each of these jobs; what is left of a job whose worker was lost stays pending."""
+    seats: list[Seat] = []
+    try:
+        for one, team in zip(ones, teams, strict=True):
+            seat = Seat(one, team.pending(one.build), together=len(ones) > 1)
+            seats.append(seat)
+            seat.open()
+        play(seats, rng)
+    except BaseException:
+        for seat in seats:
+            seat.abandon()
+        raise
+    finally:
+        for seat in seats:
+            seat.leave()
 
 
 def refuse(setting: Setting, job: Job, configs: Sequence[Config], questions: Questions, keep: Keep) -> None:
@@ -71,7 +123,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class _Build:
+class OneBuild:
     """One of the builds of a job."""
 
     setting: Setting
@@ -80,42 +132,13 @@ class _Build:
     questions: Questions
     keep: Keep
 
-    def index(self, records: Sequence[Record]) -> int:
-        """Build one index and measure configs with it; returns how many of them are done with, failed or not."""
+    def open(self) -> Driver:
+        """Start a worker."""
         setting, dataset = self.setting, self.job.dataset(self.setting.shown.dataset)
         spec = WorkerSpec(self.job.entry, setting.limits, setting.cpus, tuple(files(dataset)))
-        driver = Driver(setting.sandbox.open(spec), dataset, setting.limits, setting.workload.asked)
-        steps: list[Step] = []
-        try:
-            self._prepare(driver, steps)
-            return self._configs(driver, records, steps)
-        except EntryFailure as failure:  # no index: none of the configs can be measured
-            text = driver.abandon().log
-            for record in records:
-                record.steps += steps
-                record.outcome = outcome_of(failure, text)
-                record.in_force = driver.in_force
-                record.usages.append(driver.usage())
-                self._finished(record)
-            return len(records)
-        except BaseException:
-            driver.abandon()
-            raise
-        finally:
-            end = driver.close()
-            if end.left_behind:
-                log.warning("%s: left %d processes behind; they were ended", self.job.entry.name, end.left_behind)
+        return Driver(setting.sandbox.open(spec), dataset, setting.limits, setting.workload.asked)
 
-    def _configs(self, driver: Driver, records: Sequence[Record], steps: Sequence[Step]) -> int:
-        for done, record in enumerate(records, start=1):
-            record.steps += steps
-            usable = self._config(driver, record)
-            self._finished(record)
-            if not usable:
-                return done
-        return len(records)
-
-    def _prepare(self, driver: Driver, steps: list[Step]) -> None:
+    def prepare(self, driver: Driver, steps: list[Step]) -> None:
         """All that comes before the first query config: the object, and the index where searches share it."""
         ranged = any(search.radius is not None for search in self.setting.workload.searches)
         needs = {"range_query": "range search"} if ranged else {}
@@ -130,26 +153,22 @@ class _Build:
         else:
             steps.append(self._step(Call("setup"), driver.setup(self.setting.workload.max_points)))
 
-    def _config(self, driver: Driver, record: Record) -> bool:
-        """Measure one config; returns whether the worker can go on to the next."""
-        usable = True
-        try:
-            driver.begin()
-            record.steps.append(self._step(Call("set"), driver.set_query_arguments(record.config.query)))
-            for run in range(self.setting.runs):
-                if record.is_over(self.build, run):
-                    break
-                self._run(run, driver, record)
-            self._control(driver, record)
-            driver.check_limits("the end of a query config")
-        except EntryFailure as failure:
-            usable = not failure.over
-            record.outcome = outcome_of(failure, driver.log())
-        else:
-            usable = self._stats(driver, record)
-        record.in_force = driver.in_force
-        record.usages.append(driver.usage())
-        return usable
+    def set(self, driver: Driver, record: Record) -> None:
+        """Hand over a query config."""
+        record.steps.append(self._step(Call("set"), driver.set_query_arguments(record.config.query)))
+
+    def warm_up(self, driver: Driver, record: Record) -> None:
+        """All the searches once, in no figure; what is answered is forgotten."""
+        for search, operation in enumerate(self.setting.workload.searches):
+            asked = self.setting.shown.asked(published(self.setting.dataset, operation))
+            _, window = self._put(driver, record, asked, (self.build, self.setting.runs, search))
+            record.steps.append(self._step(Call("warmup", points=operation.queries), window))
+
+    def last(self, driver: Driver, record: Record) -> bool:
+        """What comes after the runs of a config; returns whether the worker can go on."""
+        self._control(driver, record)
+        driver.check_limits("the end of a query config")
+        return self._stats(driver, record)
 
     def _stats(self, driver: Driver, record: Record) -> bool:
         """The entry's own counters; what goes wrong with them takes nothing from what was measured."""
@@ -160,7 +179,7 @@ class _Build:
             return not failure.over
         return True
 
-    def _run(self, run: int, driver: Driver, record: Record) -> None:
+    def run(self, run: int, driver: Driver, record: Record) -> None:
         """All the operations after the first build, once."""
         search = 0
         operations = self.setting.workload.operations
@@ -234,8 +253,10 @@ class _Build:
             record.add_control((self.build, search), ids, window)
             record.steps.append(self._step(Call("control", index, points=operation.queries), window))
 
-    def _finished(self, record: Record) -> None:
-        if record.failed or self.build == self.setting.builds - 1:
+    def finished(self, record: Record) -> None:
+        """This build of the config is done with; after the last one it becomes a bundle."""
+        record.close(self.build)
+        if record.done:
             self.keep(record.bundle(self.questions))
             record.release()
 

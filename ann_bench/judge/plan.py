@@ -16,6 +16,7 @@ from ann_bench.errors import UsageError
 from ann_bench.judge.disguise import Challenge, Disguise, disguised, fitting
 from ann_bench.judge.mode import TRIALS, Mode, Wish, mode_of
 from ann_bench.judge.provenance import machine
+from ann_bench.judge.repeat import Repeat
 from ann_bench.results.model import Identity, Outcome, Status
 from ann_bench.sandbox import LEAST_MEMORY, Environment, Sandbox
 from ann_bench.tracks import Track
@@ -34,6 +35,7 @@ class Options:
     memory_bytes: int | None = None
     build_seconds: float | None = None
     timeout_seconds: float | None = None
+    repeat: Repeat = field(default_factory=Repeat)
     challenge: Challenge | None = None
     wish: Wish = field(default_factory=Wish)
 
@@ -57,6 +59,7 @@ class Setting:
     cpus: tuple[int, ...]
     manifest: str = ""
     seed: int | None = None
+    repeat: Repeat = field(default_factory=Repeat)
     challenge: Challenge | None = None
     disguise: Disguise | None = None
 
@@ -151,10 +154,11 @@ def setting(track: Track, dataset: Dataset, sandbox: Sandbox, options: Options, 
         sandbox=sandbox,
         limits=limits,
         k=k,
-        runs=1 if workload.mutates else options.runs or usual,
+        runs=1 if workload.mutates else options.repeat.runs(options.runs, usual, options.builds),
         builds=options.builds,
         cpus=(options.cpuset or tuple(free))[: limits.cpus],
         manifest=manifest or dataset.name,
+        repeat=options.repeat.fitting(options.builds, mutates=workload.mutates),
         challenge=fitting(options.challenge, workload),
         mode=mode,
         least_recall=options.wish.recall,
@@ -229,6 +233,7 @@ def _identity_fields(common: Setting, entry: Entry, hashes: dict[str, str | None
         "k": common.k,
         "runs": common.runs,
         "builds": common.builds,
+        **common.repeat.to_json(),
         "sandbox": common.sandbox.name,
         "cpus": common.limits.cpus,
         "memory_limit_bytes": common.limits.memory_bytes,

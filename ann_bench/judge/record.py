@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,12 @@ from ann_bench.ragged import Ragged
 from ann_bench.results.model import INVALID_KINDS, Answers, Bundle, Control, Outcome, Score, Status, Step, Usage
 from ann_bench.sandbox import InForce
 from ann_bench.truth.model import AnyTruth, Problem
+
+if TYPE_CHECKING:
+    from ann_bench.judge.party import Journal
+
+#: What adds up from turn to turn.
+_SPENT = ("cpu_inside_seconds", "cpu_outside_seconds")
 
 
 @dataclass(frozen=True)
@@ -50,10 +57,14 @@ class Record:
     in_force: InForce | None = None
     outcome: Outcome = field(default_factory=lambda: Outcome(Status.OK))
     steps: list[Step] = field(default_factory=list)
-    usages: list[Usage] = field(default_factory=list)
+    journal: Journal | None = None
+    done: bool = False
     stats: dict[str, Any] = field(default_factory=dict)
     passes: Passes = field(default_factory=Passes)
     apart: bool | None = None
+    _closed: set[int] = field(default_factory=set)
+    _usages: dict[int, Usage] = field(default_factory=dict)
+    _began: dict[tuple[int, int], float] = field(default_factory=dict)
     _answers: list[tuple[int, Answers]] = field(default_factory=list)
     _controls: dict[tuple[int, int], Answered] = field(default_factory=dict)
 
@@ -67,6 +78,47 @@ class Record:
     def failed(self) -> bool:
         """Whether the entry has failed at this configuration."""
         return self.outcome.status is not Status.OK
+
+    def is_closed(self, build: int) -> bool:
+        """Whether nothing more is to be measured in a build."""
+        return self.done or build in self._closed
+
+    def close(self, build: int) -> None:
+        """A build is done with; all is done with a failure, with the last build, or where enough is known."""
+        self._closed.add(build)
+        last = build == self.setting.builds - 1
+        self.done = self.failed or last or (self.setting.builds > 1 and self._is_enough())
+
+    def wants(self, build: int, run: int) -> bool:
+        """Whether another run of a build is wanted."""
+        if self.is_closed(build) or run >= self.setting.runs:
+            return False
+        return not self.is_over(build, run) and (self.setting.builds > 1 or not self._is_enough())
+
+    def _is_enough(self) -> bool:
+        counts = [search.queries for search in self.setting.workload.searches]
+        return self.setting.repeat.is_enough(sum(counts) / self.seconds.sum(axis=2))
+
+    def note_turn(self, build: int, run: int) -> None:
+        """A run begins now."""
+        if self.journal is not None:
+            self._began[build, run] = time.monotonic() - self.journal.start
+
+    def charge(self, build: int, usage: Usage) -> None:
+        """Add what a turn of a build used."""
+        before = self._usages.get(build, Usage())
+        spent = {name: getattr(before, name) + getattr(usage, name) for name in _SPENT}
+        self._usages[build] = replace(_worst([before, usage]), **spent)
+
+    def forget(self, build: int) -> None:
+        """Nothing of this build is left: its worker was lost for another query config."""
+        self.steps = [step for step in self.steps if step.build != build]
+        for array, nothing in ((self.seconds, np.nan), (self._cpu_seconds, np.nan), (self.answer_of, -1)):
+            array[build] = nothing
+        self._usages.pop(build, None)
+        self._controls = {place: one for place, one in self._controls.items() if place[0] != build}
+        self.passes = Passes({place: one for place, one in self.passes.found.items() if place[0] != build})
+        self._began = {place: began for place, began in self._began.items() if place[0] != build}
 
     def order(self, build: int, run: int, search: int) -> npt.NDArray[np.intp]:
         """The random order in which this batch asks its queries."""
@@ -104,6 +156,7 @@ class Record:
 
     def bundle(self, questions: Questions) -> Bundle:
         """Score what was answered; ids that are no answers make the outcome `invalid-answer`."""
+        self._cut()
         scores = self._scores(questions)
         controls = questions.controls
         control = controls.result(self.variant, self._cpu_seconds, self._controls) if controls else None
@@ -120,12 +173,22 @@ class Record:
             answers=tuple(ids for _, ids in self._answers),
             scores=scores,
             steps=tuple(self.steps),
-            usage=_worst(self.usages),
+            usage=_worst(list(self._usages.values())),
             truths=tuple(truth.key for truth in questions.truths),
             stats=self.stats,
             control=control,
             asks=self.passes.asks(self.seconds.shape, tuple(one.queries for one in self.setting.workload.searches)),
         )
+
+    def _cut(self) -> None:
+        """Where an interval decided how often to measure, no room is left for what was not."""
+        if self.setting.repeat.until is None:
+            return
+        measured = np.isfinite(self.seconds).any(axis=2)
+        builds = max(self._closed, default=0) + 1
+        runs = max(1, int(measured.any(axis=0).sum()))
+        self.seconds, self._cpu_seconds = self.seconds[:builds, :runs], self._cpu_seconds[:builds, :runs]
+        self.answer_of = self.answer_of[:builds, :runs]
 
     def release(self) -> None:
         """Forget the answers, once they are kept elsewhere: a long stream gives hundreds of megabytes of them."""
@@ -149,6 +212,7 @@ class Record:
         return {
             **provenance(),
             **client,
+            **(self.journal.to_json(self._began) if self.journal else {}),
             "seed": self.seed,
             "manifest": self.setting.manifest,
             "environment": dict(self.environment),

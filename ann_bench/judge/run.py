@@ -5,15 +5,16 @@ from __future__ import annotations
 import fcntl
 import logging
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.errors import StorageError, UsageError
 from ann_bench.judge.control import Controls, Recipe
-from ann_bench.judge.measure import REFUSED, measure, refuse
+from ann_bench.judge.measure import REFUSED, Wanted, measure_together, refuse
 from ann_bench.judge.plan import Config, Job, Plan
 from ann_bench.judge.ranges import most_answers
 from ann_bench.judge.record import Questions
@@ -61,12 +62,11 @@ def execute(plan: Plan, store: Store, *, force: bool = False, progress: Progress
         variants = max((len(todo[job.entry.name]) for job in plan.jobs if not job.refusal), default=0)
         questions = _with_controls(plan, questions, variants, progress)
         with plan.shown() as shown:
-            for job in shown.jobs:
-                if todo[job.entry.name]:
-                    with measuring(store.folder):
-                        # another run may have made some of them while this one waited for its turn
-                        configs = todo[job.entry.name] if force else wanted(job, store)
-                        tally.made += _one_job(shown, job, configs, questions, store)
+            jobs = [job for job in shown.jobs if todo[job.entry.name]]
+            with measuring(store.folder):
+                # another run may have made some of them while this one waited for its turn
+                again = [(job, todo[job.entry.name] if force else wanted(job, store)) for job in jobs]
+                tally.made += _measure(shown, again, questions, store)
     tally.bundles = [store.get(config.identity, answers=False) for _, config in plan.configs()]
     return tally
 
@@ -122,19 +122,23 @@ def _with_controls(plan: Plan, questions: Questions, variants: int, progress: Pr
     return replace(questions, controls=Controls(setting.dataset, setting.workload, known, recipe, progress))
 
 
-def _one_job(plan: Plan, job: Job, configs: Sequence[Config], questions: Questions, store: Store) -> int:
+def _measure(plan: Plan, todo: Wanted, questions: Questions, store: Store) -> int:
+    """Measure these configs, and store why others are not even started; returns how many results there are."""
     made = 0
 
-    def keep(bundle: Bundle) -> None:
+    def keep(job: Job, bundle: Bundle) -> None:
         nonlocal made
         store.write(bundle)
         made += 1
         if not job.refusal:
             _tell(job, bundle)
 
-    if job.refusal:
-        log.warning("%s: %s (%s)", job.entry.name, job.refusal.status.value, job.refusal.detail)
-    (refuse if job.refusal else measure)(plan.setting, job, configs, questions, keep)
+    for job, configs in todo:
+        if job.refusal and configs:
+            log.warning("%s: %s (%s)", job.entry.name, job.refusal.status.value, job.refusal.detail)
+            refuse(plan.setting, job, configs, questions, partial(keep, job))
+    started = [(job, configs) for job, configs in todo if configs and not job.refusal]
+    measure_together(plan.setting, started, questions, keep)
     return made
 
 

@@ -20,7 +20,7 @@ def passes_of(bundle: Bundle, build: int) -> int:
     """How many runs a build was to have: a search for a rate ends when it has found it."""
     mode = _mode(bundle)
     if mode is None or not mode.searches:
-        return int(bundle.identity["runs"])
+        return int(bundle.seconds.shape[1])
     return int(np.isfinite(bundle.seconds[build]).all(axis=1).sum())
 
 

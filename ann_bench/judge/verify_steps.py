@@ -13,7 +13,7 @@ from ann_bench.judge.verify_asks import passes_of
 from ann_bench.results.model import STEP_KINDS, Bundle, Status, Step
 
 #: Kinds that are no operation; operations that may take several calls.
-_BEFORE, _IN_BLOCKS = ("create", "set", "setup"), ("insert", "replace")
+_BEFORE, _IN_BLOCKS = ("create", "set", "setup", "warmup"), ("insert", "replace")
 
 
 class _Call(NamedTuple):

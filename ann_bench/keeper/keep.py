@@ -87,6 +87,11 @@ class Keeper:
             elif word == "log":
                 self.log.drain(1024)
                 say({"event": "log", "log": self.log.text()})
+            elif word == "pause":
+                self.stop_tree()
+                say({"event": "paused"})
+            elif word == "resume":
+                signal_all(descendants(), signal.SIGCONT)
             elif word == "kill":
                 self.killed = self.killed or self.status is None
                 self.end_tree()
@@ -117,13 +122,18 @@ class Keeper:
             self.reap()
         return len(descendants())
 
-    def end_tree(self) -> None:
-        """Stop everything first, so that nothing can fork while it is being ended, then end it."""
+    def stop_tree(self) -> None:
+        """Stop every process, again until there are no new ones."""
         until = time.monotonic() + END_SECONDS
         stopped: list[int] = []
         while (pids := descendants()) != stopped and time.monotonic() < until:
             signal_all(pids, signal.SIGSTOP)
             stopped = pids
+
+    def end_tree(self) -> None:
+        """Stop everything first, so that nothing can fork while it is being ended, then end it."""
+        until = time.monotonic() + END_SECONDS
+        self.stop_tree()
         while (pids := descendants()) and time.monotonic() < until:
             signal_all(pids, signal.SIGKILL)
             time.sleep(0.005)

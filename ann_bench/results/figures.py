@@ -16,6 +16,7 @@ from ann_bench.results.control import control_recall
 from ann_bench.results.latency import columns, latency, mode_text
 from ann_bench.results.model import INVALID_KINDS, Bundle, Identity, Score, Status
 from ann_bench.results.notes import notes
+from ann_bench.results.repeats import canary_drift, goal_note
 from ann_bench.results.stages import Stage, changes, changes_index, stages
 from ann_bench.stats import Estimate, mean, median, median_estimate, recall_estimate
 
@@ -29,6 +30,7 @@ COLUMNS = (
     "build_seconds", "peak_memory_bytes", "sandbox", "cpus", "memory_limit_bytes", "runs", "control_recall",
     "searches", "least_recall", "search_seconds", "update_seconds",
     "inserts_per_second", "deletes_per_second", "replaces_per_second", "radius", "precision", "challenge",
+    "canary_drift",
     "key",
     "mode", "rate", "p50", "p50_low", "p50_high", "p90", "p90_low", "p90_high", "p95", "p95_low", "p95_high",
     "p99", "p99_low", "p99_high", "p999", "p999_low", "p999_high", "slowest", "wire",
@@ -83,6 +85,7 @@ class Figures:
     radius: float = math.nan
     precision: float = math.nan
     challenge: str = ""
+    canary_drift: float = math.nan
     key: str = ""
     mode: str = "batch"
     rate: float = math.nan
@@ -198,7 +201,7 @@ def figures(bundle: Bundle) -> Figures:
         sandbox=str(identity["sandbox"]),
         cpus=int(identity["cpus"]),
         memory_limit_bytes=int(identity["memory_limit_bytes"]),
-        runs=int(identity["runs"]),
+        runs=_runs_made(bundle),
         control_recall=control_recall(bundle),
         searches=len(bundle.counts),
         least_recall=_least_recall(bundle, means),
@@ -209,6 +212,7 @@ def figures(bundle: Bundle) -> Figures:
         replaces_per_second=updates.replace_rate,
         radius=ranges.radius_of(identity.fields.get("workload", ())),
         precision=_plain_recall(bundle, ranges.precision),
+        canary_drift=canary_drift(bundle),
         challenge=str(identity.fields.get("challenge", {}).get("changes", "")),
         key=identity.key,
         mode=mode_text(identity.fields.get("mode")),
@@ -217,7 +221,7 @@ def figures(bundle: Bundle) -> Figures:
         slowest=single.slowest,
         wire=single.wire,
         detail=bundle.outcome.detail,
-        notes=(*notes(bundle), *single.notes),
+        notes=tuple(filter(None, (*notes(bundle), *single.notes, goal_note(bundle, rates)))),
         invalid=_invalid(bundle),
         stages=stages(bundle, means) if streams else (),
         rates=tuple(map(tuple, rates.tolist())),
@@ -240,6 +244,12 @@ def repeats(bundle: Bundle) -> Repeats:
     means = np.array([_mean_of(score, score.hits) for score in bundle.scores])
     used = _used(bundle)
     return Repeats(_runs(used, means), _rates(bundle), _query_means(used, _queries(bundle, means), means))
+
+
+def _runs_made(bundle: Bundle) -> int:
+    """Runs of a build: as many as were wished for, or as it took to reach an interval."""
+    reached = "until" in bundle.identity.fields and bundle.seconds.size
+    return int(bundle.seconds.shape[1] if reached else bundle.identity["runs"])
 
 
 def canonical(value: Any) -> str:

@@ -99,7 +99,7 @@ class Score:
 
 
 #: The kinds of calls: those before any operation, those of operations, and the control batches.
-STEP_KINDS = ("create", "set", "setup", "build", "insert", "delete", "replace", "search", "control")
+STEP_KINDS = ("create", "set", "setup", "build", "insert", "delete", "replace", "search", "control", "warmup")
 
 
 @dataclass(frozen=True)
@@ -108,10 +108,10 @@ class Step:
 
     A large insert or replace is several calls, each a block of its rows. `run` is -1 for what the runs of a build
     share. `operation` is the place among the workload's operations (a `control` batch has that of its search), -1 for
-    `setup`, and for `create` (import and constructor) and `set` (set_query_arguments), which are part of no figure and
-    are noted so that nothing is built unseen. `began` counts seconds from the moment when `create` was called (NaN in
-    files from before it was noted); `memory_bytes` is what the sandbox held after the call, `points` how many points
-    or queries it carried.
+    `setup`, and for `create` (import and constructor), `set` (set_query_arguments) and `warmup` (a batch before the
+    runs), which are part of no figure and are noted so that nothing is built unseen. `began` counts seconds from the
+    moment when `create` was called (NaN in files from before it was noted); `memory_bytes` is what the sandbox held
+    after the call, `points` how many points or queries it carried.
     """
 
     build: int

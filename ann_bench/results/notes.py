@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from ann_bench.results.control import compare, delays
 from ann_bench.results.model import Bundle
 from ann_bench.results.ranges import precision
+from ann_bench.results.repeats import drift_note
 
 #: A first run that is slower than the others by this factor, and by this many seconds, is worth a note.
 SLOW_FACTOR, SLOW_SECONDS = 3.0, 0.05
@@ -32,21 +34,31 @@ def notes(bundle: Bundle) -> tuple[str, ...]:
         _unseen_worse(bundle),
         _unseen_slower(bundle),
         _beyond(bundle),
+        drift_note(bundle),
     )
     return tuple(note for note in found if note)
 
 
 def _slow_start(bundle: Bundle) -> str:
     """Of a first run far slower than the others of its build: the worst of the builds."""
-    factors = [_first_to_others(runs) for runs in bundle.seconds.sum(axis=2)]
+    factors = [
+        _first_to_others([*_warmup(bundle, build), *runs]) for build, runs in enumerate(bundle.seconds.sum(axis=2))
+    ]
     worst = max(factors, default=0.0)
     if worst <= SLOW_FACTOR:
         return ""
     return f"first batch took {worst:,.1f} x the median of the others: built late, or answers from a cache?"
 
 
-def _first_to_others(runs: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+def _warmup(bundle: Bundle, build: int) -> list[float]:
+    """The first batch of a build, where it was a warm-up: all its searches."""
+    steps = [step.seconds for step in bundle.steps if step.kind == "warmup" and step.build == build]
+    return [sum(steps[: len(bundle.counts)])] if steps else []
+
+
+def _first_to_others(times: Sequence[float]) -> float:
     """The first run's time as a multiple of the others' median; 0 where that says nothing."""
+    runs = np.asarray(times, dtype=np.float64)
     others = runs[1:][np.isfinite(runs[1:])]
     if len(others) < 2 or not np.isfinite(runs[0]):
         return 0.0

@@ -51,10 +51,11 @@ TOP = (
 
 STEPS = (
     Place("kind", ("int32",), ("n",), "place in the manifest's `step_kinds`: `create` (import and constructor), `set` "
-          "(set_query_arguments), `setup`, `build`, `insert`, `delete`, `replace`, `search`, `control`"),
+          "(set_query_arguments), `setup`, `build`, `insert`, `delete`, `replace`, `search`, `control`, `warmup`"),
     Place("build", ("int32",), ("n",), "which build it belongs to"),
     Place("run", ("int32",), ("n",), "which run; -1: shared by the runs"),
-    Place("operation", ("int32",), ("n",), "its place in the identity's `workload`; -1: `create`, `set`, `setup`"),
+    Place("operation", ("int32",), ("n",), "its place in the identity's `workload`; -1: `create`, `set`, "
+          "`setup`, `warmup`"),
     Place("began", ("float64",), ("n",), "when it began, in seconds from `create` by the judge's clock"),
     Place("seconds", ("float64",), ("n",), "how long it took"),
     Place("cpu_seconds", ("float64",), ("n",), "CPU time of the whole sandbox meanwhile"),
@@ -103,7 +104,9 @@ MANIFEST = {
     "step_kinds": "what the numbers in `steps/kind` mean",
     "invalid_kinds": "the columns of `invalid`",
     "usage": "peak memory, of it private and of files, CPU seconds inside and outside the timed calls, most processes",
-    "provenance": "date, machine, packages, commit, seed, data; `limits_in_force` as they were read back; "
+    "provenance": "date, machine, packages, commit, seed, data; `turns`: which entries were measured in turn, and "
+    "when each build and run began; `canary`: seconds of its rounds before and after; `limits_in_force` as they "
+    "were read back; "
     "`environment`: in a container the image's id, every package in it, and the engine",
     "stats": "the entry's own counters, never used for a figure",
 }

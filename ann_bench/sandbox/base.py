@@ -115,6 +115,12 @@ class Session(Protocol):
     def log(self) -> str:
         """The start and the end of what the worker has printed so far."""
 
+    def pause(self) -> None:
+        """Stop the worker and all its children where they are; nobody talks to it before `resume`."""
+
+    def resume(self) -> None:
+        """Let them go on."""
+
     def kill(self) -> None:
         """End the worker and all its children at once."""
 

@@ -183,6 +183,20 @@ class DockerSession:
             text: bytes = self._api.logs(self._name, tail=LOG_LINES)
         return text.decode(errors="replace")
 
+    def pause(self) -> None:
+        """Freeze the container."""
+        self._freeze(self._api.pause)
+
+    def resume(self) -> None:
+        """Let the container go on."""
+        self._freeze(self._api.unpause)
+
+    def _freeze(self, act: Any) -> None:
+        from docker.errors import APIError
+
+        with engine_errors("freezing a container"), contextlib.suppress(APIError):  # it may have ended
+            act(self._name)
+
     def kill(self) -> None:
         """End the container at once; its counters are read for the last time before."""
         if not self._killing:

@@ -179,6 +179,16 @@ class ProcessSession:
         self._tell("log")
         return str(self._hear("log")["log"])
 
+    def pause(self) -> None:
+        """Stop the whole tree; it is stopped when this returns."""
+        self._tell("pause")
+        with contextlib.suppress(SandboxLost):
+            self._hear("paused")
+
+    def resume(self) -> None:
+        """Let the whole tree go on."""
+        self._tell("resume")
+
     def kill(self) -> None:
         """End the whole tree."""
         self._tell("kill")

@@ -26,7 +26,8 @@ def set_query_arguments(self, effort):
 
 def query(self, queries, k, tags=None):
     import time
-    time.sleep(0.2 if self.effort < 3 else 600)
+    self.seen = getattr(self, "seen", 0) + (self.effort == 3)
+    time.sleep(0.2 if self.seen < 2 else 600)  # in the control batch: before it all of them take turns
     return self.exact(queries, k, tags)
 """
 

@@ -18,7 +18,7 @@ ISSUE = (
     "track, dataset, queries, algorithm, build, query, k, status, recall, recall_strict, recall_bigann, recall_low, "
     "recall_high, qps, qps_best, qps_low, qps_high, build_seconds, peak_memory_bytes, sandbox, cpus, "
     "memory_limit_bytes, runs, control_recall, searches, least_recall, search_seconds, update_seconds, "
-    "inserts_per_second, deletes_per_second, replaces_per_second, radius, precision, challenge, key, "
+    "inserts_per_second, deletes_per_second, replaces_per_second, radius, precision, challenge, canary_drift, key, "
     "mode, rate, p50, p50_low, p50_high, p90, p90_low, p90_high, p95, p95_low, p95_high, p99, p99_low, p99_high, "
     "p999, p999_low, p999_high, slowest, wire"
 )
