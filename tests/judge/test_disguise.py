@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -197,6 +198,20 @@ def test_a_run_with_a_challenge(tmp_path: Path, by: str, capsys: pytest.CaptureF
     assert sorted(one["challenge"] for one in json_of(capsys.readouterr().out.partition("\n")[2])) == ["", changes]
     assert place.run(entry, "--runs", "1", "--challenge", "another", "--challenge-by", by) == 0
     assert len(place.bundles()) == 3
+
+
+@pytest.mark.docker
+def test_in_a_container(tmp_path: Path, engine: Any) -> None:
+    """The files of the disguise are all that the entry gets, and it may read them as somebody else."""
+    place = Bench(tmp_path, tiny_dataset(tmp_path / "data"))
+    before = os.umask(0o077)
+    try:
+        options = ("--runs", "1", "--cpus", "1", "--memory", "256m", "--sandbox", "docker", "--challenge", "hush")
+        assert place.run(write_entry(tmp_path / "mine"), *options) == 0
+    finally:
+        os.umask(before)
+    bundle = place.bundle()
+    assert (bundle.identity["sandbox"], figures(bundle).recall_strict) == ("docker", 1.0)
 
 
 def test_a_run_within_a_radius(tmp_path: Path) -> None:
