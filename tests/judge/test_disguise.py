@@ -200,6 +200,13 @@ def test_a_run_with_a_challenge(tmp_path: Path, by: str, capsys: pytest.CaptureF
     assert len(place.bundles()) == 3
 
 
+def test_queries_one_by_one(tmp_path: Path) -> None:
+    place = Bench(tmp_path, tiny_dataset(tmp_path / "data"))
+    assert place.run(write_entry(tmp_path / "mine"), "--runs", "1", "--mode", "latency", "--challenge", "hush") == 0
+    row = figures(place.bundle())
+    assert (row.recall_strict, row.control_recall, row.challenge) == (1.0, 1.0, "rows+columns")
+
+
 @pytest.mark.docker
 def test_in_a_container(tmp_path: Path, engine: Any) -> None:
     """The files of the disguise are all that the entry gets, and it may read them as somebody else."""
