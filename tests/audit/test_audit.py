@@ -74,7 +74,7 @@ def test_every_probe_has_a_cheat() -> None:
         ("caches-answers", 1, "fresh"),
         ("knows-the-data", 1, "perturbed"),
         ("knows-the-data", 2, "perturbed"),
-        ("works-in-background", 1, "idle"),
+        pytest.param("works-in-background", 1, "idle", marks=pytest.mark.slow),
     ],
 )
 def test_hostile_entries_that_no_sandbox_names(
