@@ -123,3 +123,43 @@ def test_the_end_of_the_process_wakes_the_reader() -> None:
             Channel(ours, read_end).receive(5)
     os.close(read_end)
     os.close(write_end)
+
+
+def test_what_was_posted_arrives_whole_and_in_order(ends) -> None:
+    """Nobody reads while more is posted than the socket holds: `post` does not wait, `collect` sends the rest."""
+    channel, theirs = ends
+    lines = [b'{"type":"ask","seq":%d}\n' % number for number in range(30_000)]
+    for line in lines:
+        channel.post(line)
+    got = bytearray()
+    while len(got) < sum(map(len, lines)):
+        got += theirs.recv(1 << 20)
+        assert channel.collect(0) == []
+    assert bytes(got) == b"".join(lines)
+
+
+def test_all_that_has_come_is_collected(ends) -> None:
+    channel, theirs = ends
+    assert channel.collect(0.001) == []
+    theirs.sendall(b'{"type":"a"}\n{"type":"b"}\n{"ty')
+    assert [message["type"] for message in channel.collect(5)] == ["a", "b"]
+    theirs.sendall(b'pe":"c"}\n')
+    assert [message["type"] for message in channel.collect(5)] == ["c"]
+    theirs.sendall(b"[1]\n")
+    with pytest.raises(WireError):
+        channel.collect(5)
+    theirs.close()
+    with pytest.raises(WireClosed):
+        channel.collect(5)
+
+
+def test_the_end_of_the_process_ends_collecting() -> None:
+    ours, theirs = socket.socketpair()
+    read_end, write_end = os.pipe()
+    with ours, theirs:
+        os.write(write_end, b"exit")
+        for wait in (5, 0.001):
+            with pytest.raises(WireClosed, match="process ended"):
+                Channel(ours, read_end).collect(wait)
+    os.close(read_end)
+    os.close(write_end)

@@ -212,3 +212,15 @@ def test_a_config_that_names_no_program(tmp_path: Path, config: dict[str, Any], 
         entry_at(folder, "filtered")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("mode", [("latency",), ("load", "--rate", "100")])
+def test_queries_one_by_one_are_an_ability_that_a_program_may_lack(tmp_path: Path, mode: tuple[str, ...]) -> None:
+    """It is said by its name before anything is built."""
+    place = bench(tmp_path)
+    assert place.run(CLIENT, "--runs", "1", "--cpus", "1", "--mode", *mode) == 1
+    outcome = place.bundle().outcome
+    assert outcome.status is Status.CRASHED
+    assert f"--mode {mode[0]} is not supported" in outcome.detail
+    assert '"asks": true' in outcome.detail
+    assert not [step for step in place.bundle().steps if step.kind == "build"]

@@ -1,0 +1,79 @@
+"""The search for the highest rate, on entries that are nothing but a curve of p99 over the rate."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ann_bench.judge.mode import HIGHEST, TRIALS, Mode
+from ann_bench.judge.pattern import poisson
+from ann_bench.judge.quest import CLOSE, LEAST, next_rate
+from ann_bench.results.trials import Trial, highest, trial
+
+GOAL = 0.01
+
+
+def searched(bound: float, *, most: float = 1000.0, trials: int = TRIALS) -> list[Trial]:
+    """All the trials of an entry that keeps the goal up to a rate; waiting clients get `most` queries a second."""
+    found = [Trial(math.nan, most, 1.0, True)]
+    while len(found) < trials and (rate := next_rate(found, GOAL)) is not None:
+        found.append(Trial(rate, rate, GOAL / 2 if rate <= bound else 10 * GOAL, True))
+    return found
+
+
+@given(st.floats(30, 2500))
+def test_the_highest_rate_is_found(bound: float) -> None:
+    trials = searched(bound)
+    best = highest(trials, GOAL)
+    assert best is not None
+    assert best.rate <= bound
+    assert len(trials) <= TRIALS
+    if len(trials) < TRIALS:  # it ended by itself: so it is close
+        assert bound < best.rate * CLOSE
+
+
+def test_a_goal_that_no_rate_meets_ends_the_search() -> None:
+    trials = searched(0.0)
+    assert highest(trials, GOAL) is None
+    assert len(trials) < TRIALS
+    assert min(one.rate for one in trials[1:]) >= LEAST * 1000
+
+
+def test_a_lucky_pass_above_a_failed_one_does_not_count() -> None:
+    trials = [Trial(100, 100, 0.001, True), Trial(200, 200, 0.5, True), Trial(300, 300, 0.001, True)]
+    best = highest(trials, GOAL)
+    assert best is not None
+    assert best.rate == 100
+    assert highest([Trial(100, 100, 0.001, False)], GOAL) is None  # the client did not send at that rate
+
+
+def test_arrivals_are_random_and_the_same_for_a_seed() -> None:
+    times = poisson(500.0, 20_000, (7, 0, 1, 0))
+    assert np.array_equal(times, poisson(500.0, 20_000, (7, 0, 1, 0)))
+    assert not np.array_equal(times, poisson(500.0, 20_000, (7, 0, 2, 0)))
+    gaps = np.diff(times)
+    assert gaps.min() > 0
+    assert abs(gaps.mean() * 500 - 1) < 0.05
+    assert abs(gaps.std() * 500 - 1) < 0.05  # exponential: deviation and mean are equal
+
+
+def test_what_a_pass_shows() -> None:
+    due = np.arange(100) / 100
+    found = trial(100.0, due, due + 1e-5, due + np.arange(1, 101) / 1e4)
+    assert abs(found.p99 - 0.0099) < 1e-9
+    assert found.kept_up
+    assert not trial(100.0, due, due * 1.2, due * 1.2 + 0.001).kept_up
+
+
+def test_the_first_pass_of_a_search_has_clients_that_wait() -> None:
+    mode = Mode("load", rate=HIGHEST, p99=GOAL)
+    first = mode.pattern(2, 10, (1, 0, 0, 0))
+    assert first is not None
+    assert first.schedule is None
+    assert first.clients == 4
+    second = mode.pattern(2, 10, (1, 0, 1, 0), [Trial(math.nan, 1000.0, 0.5, True)])
+    assert second is not None
+    assert second.rate == 800.0
