@@ -129,23 +129,39 @@ class Channel:
         if not waiting:
             self._flush()
 
-    def collect(self, timeout: float) -> list[Message]:
+    def collect(self, timeout: float, awake: float = 0.0) -> list[Message]:
         """All the messages that have come; waits for the first of them up to `timeout` seconds, exact to microseconds.
 
-        Raises WireClosed, or WireError for anything odd.
+        Of that it stays `awake` for so many seconds at first, since being woken takes a while. Raises WireClosed, or
+        WireError for anything odd.
         """
-        if timeout > 0:
-            self._wait(timeout)
+        data = self._looked_for(min(awake, timeout)) if awake > 0 else b""
+        if not data and timeout > awake:
+            self._wait(timeout - awake)
         if self._unsent:
             self._flush()
-        try:
-            data = self._received(socket.MSG_DONTWAIT)
-        except BlockingIOError:
+        data = data or self._at_once()
+        if not data:
             return []
         *lines, self._pending = (self._pending + data).split(b"\n")
         if len(self._pending) > MESSAGE_CAP:
             raise WireError(f"a message longer than {MESSAGE_CAP:,} bytes")
         return [_parse(line) for line in lines]
+
+    def _looked_for(self, seconds: float) -> bytes:
+        """What comes within so many seconds, without sleeping."""
+        until = time.perf_counter() + seconds
+        while not (data := self._at_once()) and time.perf_counter() < until:
+            if self._unsent:
+                self._flush()
+        return data
+
+    def _at_once(self) -> bytes:
+        """What is there already."""
+        try:
+            return self._received(socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return b""
 
     def _wait(self, timeout: float) -> None:
         """Until something can be read (or what is unsent be sent); WireClosed where the other side is gone."""

@@ -1,15 +1,18 @@
-"""What the way to an entry adds to a query that is put by itself: microseconds at the median, one or several in flight.
+"""What it costs to put one query by itself: microseconds of a null query at the median, one and several in flight.
 
-An entry that sleeps, or answers at once, says how long its own calls took; the client's time beyond that is what judge,
-wire and worker add. Sandboxes and patterns in turn, in random order; a null call, in which the entry has no part, is
-shown beside it.
+An entry that answers at once, in each sandbox, in random turns. Beside it two bare processes that send each other 40
+bytes over a Unix socket, on the same CPUs: less than that no way to another process can cost here.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import os
+import socket
 import statistics
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -33,25 +36,10 @@ GOAL = 60.0
 
 
 @dataclass(frozen=True)
-class Case:
-    """A sandbox, how many queries are in flight, how long the entry sleeps (seconds)."""
-
-    sandbox: str
-    flight: int
-    sleep: float
-
-    def __str__(self) -> str:
-        """For a line of the table."""
-        what = f"sleeps {self.sleep * 1e3:g} ms" if self.sleep else "answers at once"
-        return f"{self.sandbox:<8} {self.flight:>3} in flight, {what:<16}"
-
-
-@dataclass(frozen=True)
 class Seen:
-    """Microseconds added, and those of a null call, at the median; queries a second; the client's own work."""
+    """Microseconds of a query at the median, queries a second, the share of the time that the client worked."""
 
-    added: float
-    null: float
+    median: float
     rate: float
     busy: float
 
@@ -64,40 +52,57 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--dataset", default="debian-20k")
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--flight", type=int, default=4, help="how many queries are in flight where it is several")
-    parser.add_argument("--cpus", type=int, default=1, help="of the entry; the client wants one of its own")
+    parser.add_argument("--cpus", type=int, default=1, help="of the entry; where one is left the client has it")
     parser.add_argument("--rounds", type=int, default=10)
     chosen = parser.parse_args(arguments)
-    seen: dict[Case, list[Seen]] = {}
+    cases = [(sandbox, flight) for sandbox in chosen.sandbox for flight in (1, chosen.flight)]
+    seen: dict[tuple[str, int], list[Seen]] = {case: [] for case in cases}
+    bare: list[float] = []
     with ExitStack() as stack:
         benches = {name: _Bench.open(name, chosen, stack) for name in chosen.sandbox}
-        cases = list(_cases(chosen.sandbox, chosen.flight))
+        cpus = benches[chosen.sandbox[0]].cpus
         rng = np.random.default_rng(1)
         for turn in range(chosen.rounds + 1):
+            bare += [round_trip(cpus, chosen.queries)] if turn else []
             for place in rng.permutation(len(cases)):
-                found = benches[cases[place].sandbox].measure(cases[place])
-                if turn:  # the first round warms up
-                    seen.setdefault(cases[place], []).append(found)
-    print(f"microseconds beyond the entry's own, {chosen.rounds} rounds of {chosen.queries:,} queries:")
-    for case, values in seen.items():
-        print(f"  {case} {_shown([one.added for one in values])}   null call {_shown([one.null for one in values])}")
-        busy = statistics.median(one.busy for one in values)
-        print(f"{'':<41}{statistics.median(one.rate for one in values):>9,.0f} queries/s, client at work {busy:.0%}")
-    worst = max(statistics.median(one.added for one in values) for case, values in seen.items() if _counts(case, seen))
-    print(f"most of these medians: {worst:.0f} us   (goal < {GOAL:.0f} us in Docker)")
+                found = benches[cases[place][0]].measure(cases[place][1])
+                seen[cases[place]] += [found] if turn else []  # the first round warms up
+    print(f"microseconds of a null query at the median, {chosen.rounds} rounds of {chosen.queries:,} queries:")
+    print(f"  two bare processes          {_shown(bare)}")
+    for (sandbox, flight), values in seen.items():
+        rate, busy = (statistics.median(getattr(one, name) for one in values) for name in ("rate", "busy"))
+        print(
+            f"  {sandbox:<8} {flight:>3} in flight      {_shown([one.median for one in values])}   "
+            f"{rate:>7,.0f} queries/s, client at work {busy:.0%}"
+        )
+    counted = {case: values for case, values in seen.items() if case[1] == 1}
+    worst = statistics.median(one.median for one in counted[chosen.sandbox[-1], 1])
+    print(f"{chosen.sandbox[-1]}, one in flight: {worst:.0f} us   (goal < {GOAL:.0f} us in Docker)")
     return 0 if worst < GOAL else 1
 
 
-def _cases(sandboxes: Sequence[str], flight: int) -> Iterator[Case]:
-    """One in flight, asleep or not; several in flight asleep, so that no query waits for another one's CPU."""
-    for sandbox in sandboxes:
-        yield from (Case(sandbox, 1, 0.0), Case(sandbox, 1, 0.001), Case(sandbox, flight, 0.001))
-        yield Case(sandbox, flight, 0.0)
+def round_trip(cpus: Sequence[int], rounds: int) -> float:
+    """Microseconds at the median between two processes, the other one on these CPUs."""
+    ours, theirs = socket.socketpair()
+    other = multiprocessing.Process(target=_echo, args=(theirs, ours, set(cpus)))
+    other.start()
+    theirs.close()
+    took = []
+    with seated(cpus), ours:
+        for _ in range(rounds):
+            start = time.perf_counter()
+            ours.send(b"x" * 40)
+            ours.recv(64)
+            took.append(time.perf_counter() - start)
+    other.join()
+    return statistics.median(took) * 1e6
 
 
-def _counts(case: Case, seen: dict[Case, list[Seen]]) -> bool:
-    """The goal is one of containers; several queries of an entry that answers at once wait for each other."""
-    docker = any(one.sandbox == "docker" for one in seen)
-    return (case.sandbox == "docker" or not docker) and (case.flight == 1 or case.sleep > 0)
+def _echo(mine: socket.socket, other: socket.socket, cpus: set[int]) -> None:
+    other.close()
+    os.sched_setaffinity(0, cpus)
+    while data := mine.recv(64):
+        mine.send(data)
 
 
 def _shown(values: list[float]) -> str:
@@ -119,19 +124,17 @@ class _Bench:
         track = find_track(chosen.track)
         data = prepare(find_manifest(chosen.dataset, track.name))
         common = setting(track, data, find_sandbox(sandbox), Options(cpus=chosen.cpus))
-        driver = ready(common, entry_at(ENTRIES / "sleeps", track.name), {})
+        driver = ready(common, entry_at(ENTRIES / "null", track.name), {})
         stack.callback(driver.close)
+        driver.set_query_arguments({"queries": 1, "k": common.k})
         search = Search(min(chosen.queries, data.queries.count), common.k, filtered=track.features.filtered)
         return _Bench(driver, published(data, search), search, common.cpus)
 
-    def measure(self, case: Case) -> Seen:
-        """One pass over the queries."""
-        self.driver.set_query_arguments({"seconds": case.sleep})
+    def measure(self, flight: int) -> Seen:
+        """One pass over the queries, so many in flight, and as many threads to answer them."""
         order = np.random.default_rng(2).permutation(self.search.queries)
-        with seated(self.cpus):
-            pattern = Pattern(case.flight, case.flight)
+        with seated(self.cpus) as apart:
+            pattern = Pattern(flight, flight, alone=apart)
             _, window, served = self.driver.serve(self.asked, self.search, order, pattern)
-        own = float(self.driver.stats()["median"])
-        added = float(np.median(served.answered - served.due)) - own
-        rate = self.search.queries / window.seconds
-        return Seen(added * 1e6, float(np.median(served.null)) * 1e6, rate, served.busy)
+        middle = float(np.median(served.answered - served.due)) * 1e6
+        return Seen(middle, self.search.queries / window.seconds, served.busy)

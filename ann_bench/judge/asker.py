@@ -18,6 +18,10 @@ from ann_bench.wire import Channel, Message, WireError, WireTimeout
 
 Floats = npt.NDArray[np.float64]
 
+#: A client with a CPU of its own stays awake for so many seconds when it waits: being woken takes a while, which would
+#: count as time of the entry.
+_AWAKE_SECONDS = 0.0001
+
 #: So many queries that are due are sent at the most before answers are looked at again.
 _BURST = 8
 
@@ -38,15 +42,17 @@ class Times:
 class Asker:
     """Asks the queries of one session of `serve`, whose next message has the number `seq`.
 
-    Where the worker answers with an error, no more is asked, what is in flight is waited for, and `error` is that
-    message. Raises WireTimeout when `until` (of time.monotonic) is over, WireError where the worker answers what it was
-    not asked.
+    A client that has a CPU of its own may stay `awake` while it waits. Where the worker answers with an error, no more
+    is asked, what is in flight is waited for, and `error` is that message. Raises WireTimeout when `until` (of
+    time.monotonic) is over, WireError where the worker answers what it was not asked.
     """
 
-    def __init__(self, channel: Channel, slots: Slots, seq: int, until: float) -> None:
+    def __init__(self, channel: Channel, slots: Slots, seq: int, until: float, *, awake: bool = False) -> None:
         self.seq = seq
         self.until = until
         self.error: Message | None = None
+        self._awake = _AWAKE_SECONDS if awake else 0.0
+        self._idle = 0.0
         self._channel, self._slots = channel, slots
         self._flight: dict[int, int] = {}
         self._answered: dict[int, float] = {}
@@ -55,7 +61,7 @@ class Asker:
         """So many clients, each of which asks as soon as it has its answer."""
         sent: list[float] = []
         todo = iter(rows)
-        began, worked = time.perf_counter(), time.thread_time()
+        began = self._begin()
 
         def ask() -> None:
             row = next(todo, None)
@@ -69,11 +75,11 @@ class Asker:
             for message in self._collect(self.until - time.monotonic()):
                 self._take(message)
                 ask()
-        return self._times(rows, sent, sent, (began, worked))
+        return self._times(rows, sent, sent, began)
 
     def open(self, rows: range, schedule: Floats) -> Times:
         """Each query at its own time, in seconds from now, whether the others are answered or not."""
-        began, worked = time.perf_counter(), time.thread_time()
+        began = self._begin()
         due = (schedule + began).tolist()
         sent: list[float] = []
         place, last = 0, len(rows)
@@ -88,7 +94,11 @@ class Asker:
                 self._take(message)
             if self.error is not None:
                 last = place
-        return self._times(rows, due, sent, (began, worked))
+        return self._times(rows, due, sent, began)
+
+    def _begin(self) -> float:
+        self._idle = 0.0
+        return time.perf_counter()
 
     def _ask(self, row: int, *, null: bool = False) -> None:
         self._slots.put(row)
@@ -98,7 +108,9 @@ class Asker:
         self.seq += 1
 
     def _collect(self, wait: float) -> list[Message]:
-        found = self._channel.collect(wait)
+        start = time.perf_counter()
+        found = self._channel.collect(wait, self._awake)
+        self._idle += time.perf_counter() - start
         if not found and time.monotonic() >= self.until:
             raise WireTimeout
         return found
@@ -114,11 +126,10 @@ class Asker:
         self._slots.fetch(row)
         self._answered[row] = time.perf_counter()
 
-    def _times(self, rows: range, due: Sequence[float], sent: Sequence[float], start: tuple[float, float]) -> Times:
-        began, worked = start
-        wall, busy = time.perf_counter() - began, time.thread_time() - worked
+    def _times(self, rows: range, due: Sequence[float], sent: Sequence[float], began: float) -> Times:
+        wall = time.perf_counter() - began
         answered = np.array([self._answered.get(row, np.nan) for row in rows])
-        return Times(_padded(due, len(rows)), _padded(sent, len(rows)), answered, busy / max(wall, 1e-9))
+        return Times(_padded(due, len(rows)), _padded(sent, len(rows)), answered, 1 - self._idle / max(wall, 1e-9))
 
 
 def _padded(values: Sequence[float], length: int) -> Floats:

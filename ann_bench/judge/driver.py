@@ -232,7 +232,9 @@ class Driver:
                 "answers": self._ref(slots.answers),
             }
             self._ask(message, doing, limit, expected="ready")
-            asker = Asker(self.session.channel, slots, self._seq + 1, time.monotonic() + limit + pattern.span)
+            asker = Asker(
+                self.session.channel, slots, self._seq + 1, time.monotonic() + limit + pattern.span, awake=pattern.alone
+            )
             clients = pattern.clients if pattern.schedule is None else 1
             ends = [range(count, count + NULLS), range(count + NULLS, count + 2 * NULLS)]
             nulls = [self._guard(doing, lambda: asker.closed(ends[0], clients, null=True))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -217,9 +217,8 @@ class OneBuild:
         assert pattern is not None
         search = self.setting.workload.searches[where[2]]
         with seated(self.setting.cpus) as apart:
-            ids, window, served = driver.serve(
-                asked, search, record.order(*where), of_controls(pattern) if control else pattern
-            )
+            pattern = replace(of_controls(pattern) if control else pattern, alone=apart)
+            ids, window, served = driver.serve(asked, search, record.order(*where), pattern)
         if not control:
             record.passes.found[where] = served
             record.apart = apart

@@ -25,13 +25,14 @@ class Pattern:
     """One pass: `clients` that ask as soon as they have their answer, or a `schedule` in seconds from its beginning.
 
     `callers` is how many threads of a worker may call the entry at once; `rate` how many queries a second the schedule
-    has (NaN: there is none).
+    has (NaN: there is none). A client that is `alone` on its CPU stays awake while it waits.
     """
 
     callers: int
     clients: int = 1
     schedule: Floats | None = None
     rate: float = math.nan
+    alone: bool = False
 
     @property
     def span(self) -> float:
