@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
+import re
 import secrets
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ann_bench.errors import StorageError, UsageError
 from ann_bench.results.atomic import storage_error
+from ann_bench.results.store import STALE_SECONDS
 
 #: The file by which a site is known; it names all the others and what they were made from.
 MARK = "ann-bench-site.json"
@@ -64,12 +68,23 @@ def replace(folder: Path, files: Mapping[str, bytes | Path], stamp: Mapping[str,
         _write(new / MARK, mark.encode())
         check_place(folder)  # something may have come while this one was made
         _swap(new, folder, old)
+        _sweep(folder)
     except OSError as error:
         raise storage_error(folder, error) from error
     finally:
         shutil.rmtree(new, ignore_errors=True)
         if folder.exists():
             shutil.rmtree(old, ignore_errors=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what killed processes left beside a site more than a day ago."""
+    limit = time.time() - STALE_SECONDS
+    for path in folder.parent.glob(f".{glob.escape(folder.name)}.*-*"):
+        if re.fullmatch(r"\d+-[0-9a-f]{8}\.(new|old)", path.name.removeprefix(f".{folder.name}.")):
+            with contextlib.suppress(OSError):  # another process may sweep at the same time
+                if path.stat().st_mtime < limit:
+                    shutil.rmtree(path, ignore_errors=True)
 
 
 def _write(path: Path, content: bytes | Path) -> int:

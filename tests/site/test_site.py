@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,16 @@ def test_a_site_that_cannot_be_written_leaves_the_old_one(
     assert "the disk is full" in capsys.readouterr().err
     assert tree(out) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "results"]
+
+
+def test_what_killed_processes_left_goes_after_a_day(results: Path, tmp_path: Path) -> None:
+    old, young, others = (tmp_path / f".out.{name}" for name in ("7-0123abcd.new", "8-0123abcd.old", "7-0123abcd.part"))
+    for folder in (old, young, others):
+        (folder / "data").mkdir(parents=True)
+    for folder in (old, others):
+        os.utime(folder, (0, 0))
+    assert site(tmp_path / "out", results) == 0
+    assert [folder.exists() for folder in (old, young, others)] == [False, True, True]
 
 
 def test_without_the_library(

@@ -41,6 +41,7 @@ annBench.frame = (() => {
       const { title, content, ready } = await make(overview);
       document.title = `${title} · ann-bench`;
       main.replaceChildren(...content);
+      performance.mark("content"); // the rest is pictures
       if (ready) await ready();
     } catch (error) {
       if (!main.isConnected) document.body.append(main);
