@@ -13,7 +13,7 @@ EVIL = "<img src=x onerror=alert(1)>\"'&amp; </script> ü\u2028名"
 
 
 def store(folder: Path) -> Store:
-    """Three algorithms with six points each; one of other conditions; one that failed; a short stream."""
+    """Three algorithms of six points; other conditions; failures; a track that nobody here knows; a short stream."""
     kept = Store(folder)
     for place, (name, speed) in enumerate([("faiss-ivf", 1.0), ("hnswlib", 1.6), (EVIL, 0.8)]):
         for step in range(6):
@@ -25,6 +25,7 @@ def store(folder: Path) -> Store:
     kept.write(made.bundle(0.95, 3000, algorithm="other", machine="Other <b>box</b>"))
     kept.write(made.bundle(0.95, 3000, algorithm="broken", status=Status.OUT_OF_MEMORY))
     kept.write(made.failed(algorithm="gone"))
+    kept.write(made.bundle(0.9, 5000, algorithm="hnswlib", track="unheard-of"))
     for place, name in enumerate(["faiss-ivf", "hnswlib"]):
         kept.write(made.stream(0.95 - 0.05 * place, _WORKLOAD, decline=0.1, algorithm=name, dataset="tiny-stream"))
     return kept

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ann_bench.report.recommend import Needs, recommend
+from ann_bench.results.figures import Figures, figures
+from ann_bench.results.store import read
 from tests.site import scenes
 from tests.site.browser import Site, start
 
@@ -30,8 +33,6 @@ def driver() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("plotly", reason="the site's pictures are drawn by plotly: pip install plotly")
-    from ann_bench.results.figures import figures
-    from ann_bench.results.store import read
     from ann_bench.site.build import Content, make
     from ann_bench.site.folder import replace
 
@@ -53,6 +54,10 @@ def site(driver: Any, written: Path) -> Iterator[Site]:
 def overview(site: Site) -> Any:
     text = (site.folder / "data" / "overview.js").read_text()
     return json.loads(text.removeprefix('annBench.give("overview",').removesuffix(");\n"))
+
+
+def results(site: Site) -> list[Figures]:
+    return [figures(read(path, answers=False)) for path in site.folder.parent.rglob("*.h5")]
 
 
 def board(site: Site, place: int = 0, settings: str = "") -> str:
@@ -83,6 +88,8 @@ def test_every_page_opens_and_shows_names_as_text(site: Site) -> None:
     assert "<img" not in site.ask("return document.getElementById('picture').innerHTML")
     site.open(board(site, 1))
     assert site.ask("return document.querySelectorAll('.picture').length") == 2
+    site.open(board(site, 2))
+    assert site.ranking() == ["hnswlib"] and "no ranking rule is known" in site.texts("p")[0]
 
 
 def test_an_address_that_names_nothing(site: Site) -> None:
@@ -101,6 +108,10 @@ def test_a_slider_ranks_again(site: Site) -> None:
     site.slide("recall", 0)
     assert site.ranking() == ["hnswlib", "faiss-ivf", scenes.EVIL]
     assert site.texts("table.ranking td") != before, "without a bound the fastest points are the best"
+    for place, recall in ((5, 0.8), (8, 0.9), (13, 0.95)):
+        site.slide("recall", place)
+        advice = recommend(results(site), Needs(recall=recall))[0]
+        assert site.ranking() == [one.algorithm for one in advice.fitting], "as `ann-bench recommend` has it"
     site.slide("recall", 21)
     assert site.ranking() == []
     assert site.texts("#said") == ["None of 3 algorithms meets these needs."]
