@@ -148,6 +148,11 @@ class EntryConfig(BaseModel):
     start_seconds: Annotated[int, Field(gt=0, le=LONGEST_START)] | None = None
     """Longest time for the import and the constructor, where 120 s are too few: for what a library compiles at its
     first call, which the constructor then makes. No data is there yet, and none of it is build time."""
+    seed: Annotated[str, AfterValidator(_build_argument_name)] | None = None
+    """The build argument that takes a seed, a whole number: every build gets another one ([repeats](../repeats.md))."""
+    any_order: bool = False
+    """Whether the rows may come in any order: of repeated builds each gets another one. No row number means anything
+    to an index, so say yes unless the order of the rows is part of what it is good at."""
     concurrent: bool | None = None
     """Whether `query` may be called from several threads at once. Default: yes, but for adapters."""
     description: Annotated[str, AfterValidator(_one_line), Field(min_length=1)]

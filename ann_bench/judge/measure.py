@@ -22,6 +22,7 @@ from ann_bench.judge.plan import Config, Job, Setting
 from ann_bench.judge.record import Questions, Record, taken
 from ann_bench.judge.seat import seated
 from ann_bench.judge.single import of_controls
+from ann_bench.judge.variety import arguments, orders
 from ann_bench.ragged import Ragged
 from ann_bench.results.model import Bundle, Status, Step
 from ann_bench.sandbox import WorkerSpec
@@ -65,10 +66,14 @@ def measure_together(setting: Setting, wanted: Wanted, questions: Questions, kee
             for record in team.records:
                 record.journal = journal
         for build in range(setting.builds):
-            pending = party
-            while pending := [team for team in pending if team.pending(build)]:
-                ones = [OneBuild(setting, team.job, build, questions, partial(keep, team.job)) for team in pending]
-                _turns(ones, pending, np.random.default_rng([seed, build]))
+            pending = [team for team in party if team.pending(build)]
+            with orders(setting, [team.job for team in pending], seed, build) as seen:
+                ones = [
+                    OneBuild(shown, team.job, build, questions, partial(keep, team.job), seed)
+                    for shown, team in zip(seen, pending, strict=True)
+                ]
+                while left := [(one, team) for one, team in zip(ones, pending, strict=True) if team.pending(build)]:
+                    _turns(left, np.random.default_rng([seed, build]))
 
 
 def _team(setting: Setting, job: Job, configs: Sequence[Config], seed: int) -> Team:
@@ -82,15 +87,16 @@ def _alone(setting: Setting, job: Job, record: Record, questions: Questions, kee
     record.journal = Journal.of(setting, [team])
     for build in range(setting.builds):
         if not record.done:
-            _turns([OneBuild(setting, job, build, questions, keep)], [team], np.random.default_rng(0))
+            one = OneBuild(setting, job, build, questions, keep, record.seed)
+            _turns([(one, team)], np.random.default_rng(0))
 
 
-def _turns(ones: Sequence[OneBuild], teams: Sequence[Team], rng: np.random.Generator) -> None:
+def _turns(parts: Sequence[tuple[OneBuild, Team]], rng: np.random.Generator) -> None:
     """One build of each of these jobs; what is left of a job whose worker was lost stays pending."""
     seats: list[Seat] = []
     try:
-        for one, team in zip(ones, teams, strict=True):
-            seat = Seat(one, team.pending(one.build), together=len(ones) > 1)
+        for one, team in parts:
+            seat = Seat(one, team.pending(one.build), together=len(parts) > 1)
             seats.append(seat)
             seat.open()
         play(seats, rng)
@@ -131,6 +137,7 @@ class OneBuild:
     build: int
     questions: Questions
     keep: Keep
+    seed: int
 
     def open(self) -> Driver:
         """Start a worker."""
@@ -142,7 +149,8 @@ class OneBuild:
         """All that comes before the first query config: the object, and the index where searches share it."""
         ranged = any(search.radius is not None for search in self.setting.workload.searches)
         needs = {"range_query": "range search"} if ranged else {}
-        steps.append(self._step(Call("create"), driver.start(self.job.entry, self.job.build, needs)))
+        given = arguments(self.job, self.seed, self.build)
+        steps.append(self._step(Call("create"), driver.start(self.job.entry, given, needs)))
         if self.setting.mode is not None and not driver.serves:
             raise EntryFailure(Status.CRASHED, f"--mode {self.setting.mode.kind} is not supported: {_NO_ASKS}")
         first = self.setting.workload.operations[0]

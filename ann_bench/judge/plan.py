@@ -234,6 +234,8 @@ def _identity_fields(common: Setting, entry: Entry, hashes: dict[str, str | None
         "runs": common.runs,
         "builds": common.builds,
         **common.repeat.to_json(),
+        **({"seed_argument": entry.config.seed} if entry.config.seed else {}),
+        **({"any_order": True} if entry.config.any_order and common.builds > 1 else {}),
         "sandbox": common.sandbox.name,
         "cpus": common.limits.cpus,
         "memory_limit_bytes": common.limits.memory_bytes,

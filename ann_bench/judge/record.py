@@ -20,6 +20,7 @@ from ann_bench.judge.provenance import provenance
 from ann_bench.judge.scores import score
 from ann_bench.judge.scoring import stored_ids
 from ann_bench.judge.single import Passes
+from ann_bench.judge.variety import build_seed
 from ann_bench.ragged import Ragged
 from ann_bench.results.model import INVALID_KINDS, Answers, Bundle, Control, Outcome, Score, Status, Step, Usage
 from ann_bench.sandbox import InForce
@@ -206,6 +207,12 @@ class Record:
                 found[index] = score(problem, truth, self._answers[index][1])
         return tuple(found[index] for index in range(len(self._answers)))
 
+    def _seeds(self) -> dict[str, Any]:
+        """The seed of every build, where the entry takes one."""
+        if not self.config.identity.fields.get("seed_argument"):
+            return {}
+        return {"build_seeds": [build_seed(self.seed, build) for build in range(self.setting.builds)]}
+
     def _provenance(self, questions: Questions) -> dict[str, Any]:
         data = self.setting.dataset
         client = {} if self.apart is None else {"client": {"apart": self.apart}}
@@ -214,6 +221,7 @@ class Record:
             **client,
             **(self.journal.to_json(self._began) if self.journal else {}),
             "seed": self.seed,
+            **self._seeds(),
             "manifest": self.setting.manifest,
             "environment": dict(self.environment),
             "limits_in_force": asdict(self.in_force) if self.in_force else {},

@@ -19,7 +19,7 @@ class Annoy(Algorithm):
         """Add row by row, then build the trees."""
         self.rows = len(base)
         self.index = annoy.AnnoyIndex(self.dim, METRICS[self.metric])
-        self.index.set_seed(1)
+        self.index.set_seed(self.build.get("seed", 1))
         for row, vector in enumerate(base):
             self.index.add_item(row, vector)
         self.index.build(self.build["trees"], n_jobs=self.threads)

@@ -19,7 +19,7 @@ class ChromaHnswlib(Algorithm):
         self.rows = len(base)
         self.index = hnswlib.Index(SPACES[self.metric], self.dim)
         build = {"M": self.build["degree"], "ef_construction": self.build["ef_construction"]}
-        self.index.init_index(max_elements=len(base), random_seed=1, **build)
+        self.index.init_index(max_elements=len(base), random_seed=self.build.get("seed", 1), **build)
         for start in range(0, len(base), BLOCK):
             block = np.asarray(base[start : start + BLOCK], np.float32)
             self.index.add_items(block, np.arange(start, start + len(block)), num_threads=self.threads)

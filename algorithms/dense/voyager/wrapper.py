@@ -22,7 +22,9 @@ class Voyager(Algorithm):
         """Add block by block."""
         self.rows = len(base)
         build = {"M": self.build["degree"], "ef_construction": self.build["ef_construction"]}
-        self.index = voyager.Index(SPACES[self.metric], self.dim, random_seed=1, max_elements=len(base), **build)
+        self.index = voyager.Index(
+            SPACES[self.metric], self.dim, random_seed=self.build.get("seed", 1), max_elements=len(base), **build
+        )
         for start in range(0, len(base), BLOCK):
             block = np.require(base[start : start + BLOCK], np.float32, ["C", "W"])  # it takes none to read only
             self.index.add_items(block, range(start, start + len(block)), num_threads=self.threads)

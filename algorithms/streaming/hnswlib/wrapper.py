@@ -22,7 +22,9 @@ class Hnswlib(Algorithm):
         """An empty graph of this size: deleted points are replaced, so there are never more in it than were live."""
         self.index = hnswlib.Index(SPACES[self.metric], self.dim)
         build = {"M": self.build["degree"], "ef_construction": self.build["ef_construction"]}
-        self.index.init_index(max_elements=max_points, random_seed=1, allow_replace_deleted=True, **build)
+        self.index.init_index(
+            max_elements=max_points, random_seed=self.build.get("seed", 1), allow_replace_deleted=True, **build
+        )
         self.label_of: dict[int, int] = {}
         self.id_of = np.empty(0, np.int64)
 
