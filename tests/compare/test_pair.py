@@ -28,7 +28,7 @@ def place(tmp_path: Path) -> Bench:
 
 
 def compare(place: Bench, *words: str, runs: int = 6, builds: int = 1) -> int:
-    repeats = ["--runs", str(runs), "--builds", str(builds), "--results", str(place.folder / "pair")]
+    repeats = ["--runs", str(runs), "--builds", str(builds), "--memory", "1g", "--results", str(place.folder / "pair")]
     return main(["compare", *words, "--dataset", str(place.manifest), "--recall", "1", *repeats])
 
 
@@ -50,9 +50,10 @@ def test_the_measurements_are_kept_and_verify(place: Bench, capsys: pytest.Captu
     assert len(bundles) == 4
     assert len({bundle.provenance["pair"] for bundle in bundles}) == 1
     assert {bundle.seconds.shape for bundle in bundles} == {(2, 3, 1)}
+    turns = [{(build, run): at for build, run, at in one.provenance["turns"]["began"]} for one in bundles]
     for build in range(2):  # in turn: all of one run lie between the runs before and after
-        begun = [[step.began for step in one.steps if step.kind == "search" and step.build == build] for one in bundles]
-        assert all(max(one[run] for one in begun[:2]) < min(one[run + 1] for one in begun[:2]) for run in range(2))
+        for run in range(2):
+            assert max(one[build, run] for one in turns) < min(one[build, run + 1] for one in turns)
     assert main(["verify", *[word for folder in folders for word in ("--results", str(folder))]]) == 0
     capsys.readouterr()
     assert main(["compare", *map(str, folders), "--recall", "1", "--json"]) in (0, 1)
