@@ -9,7 +9,7 @@ from typing import Any
 from ann_bench.results.figures import COLUMNS, Figures
 
 #: Numbers that say how something was measured, not what came out.
-_CONDITIONS = {"k", "cpus", "memory_limit_bytes", "runs", "builds", "searches", "radius", "challenge"}
+_CONDITIONS = {"k", "cpus", "memory_limit_bytes", "runs", "builds", "searches", "radius", "rate", "canary_drift"}
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,13 @@ _KNOWN = {
     "search_seconds": Axis("Time of all searches", "seconds", -1),
     "update_seconds": Axis("Time of all changes", "seconds", -1),
     "peak_memory_bytes": Axis("Peak memory", "bytes", -1),
+    "p50": Axis("Median latency", "seconds", -1),
+    "p90": Axis("Latency, 90th percentile", "seconds", -1),
+    "p95": Axis("Latency, 95th percentile", "seconds", -1),
+    "p99": Axis("Latency, 99th percentile", "seconds", -1),
+    "p999": Axis("Latency, 99.9th percentile", "seconds", -1),
+    "slowest": Axis("Slowest query", "seconds", -1),
+    "wire": Axis("Call without the entry", "seconds", -1),
     "inserts_per_second": Axis("Inserts per second"),
     "deletes_per_second": Axis("Deletes per second"),
     "replaces_per_second": Axis("Replaces per second"),

@@ -11,7 +11,7 @@ from ann_bench.report import format as show
 from ann_bench.report.leaderboard import Board, boards
 from ann_bench.report.pareto import Picture, pictures
 from ann_bench.report.ranking import best_per_algorithm, score_of
-from ann_bench.results.figures import Figures
+from ann_bench.results.figures import COLUMNS, Figures
 from ann_bench.site.axes import axes_of
 from ann_bench.site.embed import file_name, plain
 
@@ -106,7 +106,7 @@ def _bounds(axes: Iterable[str]) -> list[str]:
     names = []
     for name in axes:
         names.append(name)
-        names += [f"{name}_low", f"{name}_high"] if name in ("recall", "qps") else []
+        names += [end for end in (f"{name}_low", f"{name}_high") if end in COLUMNS]
     return names
 
 
@@ -134,7 +134,10 @@ def _set(picture: Picture, columns: Sequence[str], configs: dict[str, int]) -> d
 def _conditions(one: Figures) -> str:
     """Under what a picture was measured."""
     memory = show.size(one.memory_limit_bytes)
-    return f"{one.identity.fields.get('machine')}, {one.cpus} CPUs, {memory}, {one.sandbox}"
+    parts = [f"{one.identity.fields.get('machine')}, {one.cpus} CPUs, {memory}, {one.sandbox}"]
+    parts += [one.mode] if one.mode != "batch" else []
+    parts += [f"in disguise ({one.challenge})"] if one.challenge else []
+    return ", ".join(parts)
 
 
 def _steps(page: Page) -> dict[str, list[list[Any]]]:

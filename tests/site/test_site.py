@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ann_bench.cli import main
+from ann_bench.results.figures import figures
 from ann_bench.results.model import Bundle
 from ann_bench.results.store import Store
+from ann_bench.site.axes import axes_of
+from ann_bench.site.boards import page_data, pages
 from ann_bench.site.build import ASSETS, assets
 from ann_bench.site.drill import drill
 from ann_bench.site.embed import file_name, plain, script
@@ -264,3 +268,19 @@ def test_pages_reach_nothing_outside() -> None:
             for source in re.findall(r'<script src="([^"]+)">', text):
                 assert (ASSETS / source).is_file()
     assert MARK not in {path.name for path in assets()}
+
+
+def test_latencies_get_axes_and_conditions_their_names() -> None:
+    batch = figures(made.bundle(0.93, 1000))
+    single = replace(batch, p99=0.01, p99_low=0.009, p99_high=0.012, mode="concurrent 8", challenge="5")
+    assert "p99" not in axes_of([batch])
+    axes = axes_of([batch, single])
+    assert axes["p99"] == {"label": "Latency, 99th percentile", "kind": "seconds", "better": -1, "log": True}
+    assert not {"k", "cpus", "runs", "rate", "recall_low", "challenge", "mode", "key"} & set(axes)
+    assert next(iter(axes)) == "recall"
+    (page,) = pages([single])
+    shown = page_data(page)
+    assert shown["sets"][0]["conditions"].endswith("process, concurrent 8, in disguise (5)")
+    row = dict(zip(shown["columns"], shown["sets"][0]["points"][0], strict=True))
+    assert (row["p99"], row["p99_low"], row["p99_high"]) == (0.01, 0.009, 0.012)
+    assert json.loads(shown["configs"][row["query"]]) == {"nprobe": 4}
