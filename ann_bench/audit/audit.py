@@ -17,6 +17,8 @@ from ann_bench.judge.failure import EntryFailure
 from ann_bench.judge.plan import Job, Setting
 from ann_bench.judge.run import ask_all
 from ann_bench.progress import Progress, silent
+from ann_bench.results.model import Status
+from ann_bench.sandbox import SandboxLost
 from ann_bench.workload import Build, Search
 
 log = logging.getLogger(__name__)
@@ -103,4 +105,7 @@ def _result(probe: Probe, subject: Subject, report: Report) -> Result:
     except EntryFailure as failure:
         finding = Finding(Verdict.FAIL, f"{failure.status.value}: {failure.detail}")
         subject.close()  # what ended is not asked again: the next probe starts workers of its own
+    except SandboxLost:
+        finding = Finding(Verdict.FAIL, f"{Status.RULE_BROKEN.value}: silenced or ended its keeper")
+        subject.close()
     return Result(probe.name, probe.rule, finding, round(time.monotonic() - began, 2))

@@ -64,6 +64,13 @@ def test_a_cheat_is_caught(name: str, tmp_path: Path, manifest: Path, capsys: py
     assert code == (1 if verdict is Verdict.FAIL else 0)
 
 
+def test_counters_that_fail_claim_nothing(tmp_path: Path, manifest: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    entry = write_entry(tmp_path / "mine", "def stats(self):\n    raise ValueError('none')")
+    code, said = audit(entry, manifest, capsys, "--only", "threads")
+    assert (code, said["threads"][0]) == (0, Verdict.PASS)
+    assert "claims no threads" in said["threads"][1]
+
+
 def test_every_probe_has_a_cheat() -> None:
     assert {cheat.probe for cheat in CHEATS.values()} == {probe.name for probe in PROBES}
 
