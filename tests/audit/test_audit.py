@@ -140,6 +140,7 @@ def test_threads_by_their_figures() -> None:
     assert told_one(1.6, 1.9).verdict is Verdict.FAIL
     assert claimed(2, [(1.0, 1.9)] * 7).verdict is Verdict.SUSPICIOUS
     assert claimed(2, [(1.8, 1.9)] * 7).verdict is Verdict.PASS
+    assert claimed(2, [(0.0, 1.9)] * 7).verdict is Verdict.PASS
     busy = [(0.5, 1.0), (0.9, 0.6), (0.3, 0.9), (1.0, 0.8), (0.7, 0.7), (0.5, 1.2), (0.8, 0.5)]
     assert claimed(2, busy).verdict is Verdict.PASS
 
