@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+#: The most workers that take turns: results are complete near the end of a party, and whoever interrupts one loses it.
+MOST = 4
+
 
 @dataclass(frozen=True)
 class Team:
@@ -45,7 +48,7 @@ class Team:
 def parties(setting: Setting, teams: Sequence[Team]) -> Iterator[list[Team]]:
     """The teams in groups whose workers have room in memory together; one by one where a whole run has a time limit."""
     room = psutil.virtual_memory().available // setting.limits.memory_bytes
-    size = 1 if setting.limits.run_seconds else max(1, int(room))
+    size = 1 if setting.limits.run_seconds else max(1, min(MOST, int(room)))
     for first in range(0, len(teams), size):
         yield list(teams[first : first + size])
 
