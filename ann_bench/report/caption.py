@@ -14,9 +14,10 @@ _METRICS = {"ip": "inner product"}
 
 
 def title(picture: Picture) -> str:
-    """Data set and track."""
+    """Data set and track, and how queries were put where they were put one by one."""
     first = picture.points[0]
-    return f"{first.dataset}, {first.track} track"
+    mode = f", {first.mode}" if first.single else ""
+    return f"{first.dataset}, {first.track} track{mode}"
 
 
 def caption(picture: Picture, reading: str = "") -> str:

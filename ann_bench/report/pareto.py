@@ -54,9 +54,9 @@ def pictures(figures: Iterable[Figures]) -> list[Picture]:
     """Sort results into pictures; those without an `ok` result make none.
 
     A picture is named `<track>-<dataset>`, with `-<queries>` for any query set but `public`, `-k<k>` for any
-    k but 10, and `-challenge` for data in disguise. Where results under several conditions (machine, limits,
-    sandbox, ...) claim a name, those with the most points have it (the newest, among equals); the others carry a hash
-    of their conditions behind it.
+    k but 10, `-challenge` for data in disguise, and the mode where queries were put one by one. Where results under
+    several conditions (machine, limits, sandbox, ...) claim a name, those with the most points have it (the newest,
+    among equals); the others carry a hash of their conditions behind it.
     """
     groups: dict[str, list[Figures]] = {}
     for one in figures:
@@ -101,6 +101,8 @@ def _name(one: Figures) -> str:
         parts.append(one.queries)
     if one.k != 10:
         parts.append(f"k{one.k}")
+    if one.single:
+        parts.append(one.mode.replace(" ", "-"))
     if one.challenge:
         parts.append("challenge")
     return re.sub(r"[^A-Za-z0-9._+=-]", "_", "-".join(parts))[:150]
