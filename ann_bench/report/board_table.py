@@ -110,6 +110,8 @@ def head(board: Board) -> str:
     """What stands above a board."""
     one = board.sample
     extra = ("" if one.queries == "public" else f", {one.queries} queries") + ("" if one.k == 10 else f", k = {one.k}")
+    extra += "" if one.mode == "batch" else f", mode {one.mode}"
+    extra += f", in disguise ({one.challenge})" if one.challenge else ""
     score = "mean recall" if board.score.figure == "recall" else "queries per second"
     bound = "" if board.score.least_recall is None else f" at {one.measured} >= {board.score.least_recall:.2f}"
     return f"{one.track}, {one.dataset}{extra}: most {score}{bound}"

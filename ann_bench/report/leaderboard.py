@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ann_bench.report.pareto import Picture, pictures
 from ann_bench.report.ranking import best_per_algorithm, score_of
-from ann_bench.results.conditions import CONDITIONS
+from ann_bench.results.conditions import CONDITIONS, place_of
 from ann_bench.results.figures import Figures, canonical
 from ann_bench.results.newest import date
 from ann_bench.stats import tiers
@@ -62,7 +62,7 @@ class Board:
 
 
 def boards(figures: Iterable[Figures]) -> list[Board]:
-    """A board for each track, data set, query set and k, by name.
+    """A board for each track, data set, query set, k, mode and disguise, by name.
 
     Where results were measured under several conditions, containers come before processes, then the conditions with the
     most entries, then the newest; the best of each entry under the others are listed apart. Tracks that nobody here
@@ -71,7 +71,7 @@ def boards(figures: Iterable[Figures]) -> list[Board]:
     groups: dict[tuple[object, ...], list[Picture]] = {}
     for picture in pictures(figures):
         one = picture.points[0]
-        groups.setdefault((one.track, one.dataset, one.queries, one.k, one.radius), []).append(picture)
+        groups.setdefault((*place_of(one.identity), one.radius), []).append(picture)
     found = []
     for rivals in groups.values():
         score = score_of(rivals[0].points[0].track)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ann_bench.cli import main
-from ann_bench.report.board_table import conditions
+from ann_bench.report.board_table import conditions, head
 from ann_bench.report.leaderboard import boards, overall
 from ann_bench.results.figures import Figures, figures
 from ann_bench.results.model import Status
@@ -50,6 +50,14 @@ def test_other_conditions_stand_apart_with_the_reason() -> None:
     (apart,) = board.apart
     assert apart.best.algorithm == "ccc"
     assert apart.reason == "memory limit 1 GiB; machine Small"
+
+
+def test_modes_and_disguises_have_boards_of_their_own() -> None:
+    disguised = {"challenge": {"changes": "rows", "digest": "d"}}
+    found = boards([result("a", 1000), result("bb", 500), result("a", 10, **disguised)])
+    assert [len(board.places) for board in found] == [2, 1]
+    assert not any(board.apart for board in found)
+    assert "in disguise (rows)" in head(found[1])
 
 
 def test_containers_come_before_processes() -> None:
