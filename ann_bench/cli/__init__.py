@@ -69,9 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _explain(error: BaseException) -> tuple[str, int]:
     """The line and the exit code for an error that a user can understand; any other goes on as it is."""
     if _interrupted(error):
-        return "interrupted; what was finished is kept, the same command goes on from there", 130
+        return "interrupted; results that were finished are kept; run the same command again", 130
     if isinstance(error, _Terminated):
-        return "terminated; what was finished is kept, the same command goes on from there", 143
+        return "terminated; results that were finished are kept; run the same command again", 143
     if isinstance(error, click.ClickException):
         return _usage(error), 2
     if isinstance(error, AnnBenchError):

@@ -231,7 +231,7 @@ def test_a_run_that_is_ended_keeps_what_was_finished(place: Bench, sign: int, co
     _, errors = process.communicate(timeout=20)
     assert process.returncode == code
     if sign != signal.SIGKILL:
-        assert errors.splitlines()[-1].endswith("the same command goes on from there")
+        assert errors.splitlines()[-1].endswith("run the same command again")
         assert "Traceback" not in errors
     assert sorted(b.identity["query"]["effort"] for b in place.bundles()) == [1, 2]
     _wait_for(lambda: not temporary_folders(process.pid) and not processes_with(str(entry)), 5)
