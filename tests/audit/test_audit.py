@@ -194,6 +194,8 @@ def test_the_gravest_finding_is_shown() -> None:
 
 
 def test_seeds_are_changed() -> None:
+    assert reseeded({"M": 8, "start": 4}, "start") == ({"M": 8, "start": 5}, " (start=5)")
+    assert reseeded({"M": 8}, "start")[0]["start"] != 0
     assert reseeded({"seed": 3, "M": 8, "random_state": 0, "use_seed": "no"}) == (
         {"seed": 4, "M": 8, "random_state": 1, "use_seed": "no"},
         " (seed=4, random_state=1)",
