@@ -143,7 +143,7 @@ def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 
     monkeypatch.setattr("ann_bench.datasets.registry.list_manifests", interrupted)
     assert main(["data", "list"]) == 130
-    assert capsys.readouterr().err.strip().startswith("interrupted; what was finished is kept")
+    assert capsys.readouterr().err.strip().startswith("interrupted; results that were finished are kept")
 
 
 @pytest.fixture
