@@ -96,6 +96,8 @@ def _find(bundle: str, results: Path) -> Path:
 
     if Path(bundle).is_file():
         return Path(bundle)
+    if Path(bundle).name != bundle or Path(bundle).suffix:
+        raise UsageError(f"{bundle}: there is no such file")
     found = [path for path in Store(results).paths() if path.stem.startswith(bundle)]
     if len(found) != 1:
         several = f"{len(found)} results in {results} begin so; give more digits"

@@ -129,3 +129,9 @@ def test_changed_data_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
     tiny_dataset(tmp_path / "data", seed=2)
     assert replay(place, tmp_path / "again") == 2
     assert "`data_hash.base` differs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["none.h5", "folder/none", "/none"])
+def test_a_file_that_is_not_there(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", name]) == 2
+    assert capsys.readouterr().err == f"error: {name}: there is no such file\n"
