@@ -47,7 +47,8 @@ def operations(draw: st.DrawFn) -> Operation:
 def dataset(folder: Path, seed: int, sparse: bool, kind: tuple[str, str]) -> Dataset:
     """Few distinct values: many ties and duplicates; two tags, so that filters fail and match."""
     rng = np.random.default_rng(seed)
-    base, queries = (rng.integers(0, 3, (n, 3)).astype(kind[1]) for n in (ROWS, QUERIES))
+    least = 0 if kind[1] == "uint8" else -1
+    base, queries = (rng.integers(least, least + 3, (n, 3)).astype(kind[1]) for n in (ROWS, QUERIES))
     tags, query_tags = (
         save_csr(folder, csr_matrix(rng.integers(0, 2, (n, 2)).astype(np.float32))) for n in (ROWS, QUERIES)
     )
@@ -84,7 +85,7 @@ def plain_live(steps: list[Operation]) -> list[dict[int, int]]:
     seed=st.integers(0, 9),
     sparse=st.booleans(),
     size=st.sampled_from([1, 2, 100]),
-    kind=st.tuples(st.sampled_from(["euclidean", "ip", "angular"]), st.sampled_from(["float32", "uint8"])),
+    kind=st.tuples(st.sampled_from(["euclidean", "ip", "angular"]), st.sampled_from(["float32", "uint8", "int8"])),
     once=st.booleans(),
 )
 def test_any_workload(tmp_path_factory, steps, build, seed, sparse, size, kind, once):
