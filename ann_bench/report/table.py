@@ -67,6 +67,7 @@ class _Results:
             yield from noted
         if self.score is not None and self.figures:
             yield Text()
+            yield self._title(self.score)  # not the table's, which would wrap where the table is narrow
             yield self._best(self.score, wide)
 
     def _all(self, wide: bool) -> Table:
@@ -96,17 +97,18 @@ class _Results:
             previous = one.algorithm
         return table
 
+    def _title(self, score: Score) -> Text:
+        head = recall_head(self.figures, self.k)
+        bound = "" if score.least_recall is None else f" at {head} >= {score.least_recall:.2f}"
+        return Text(f"{_RANKED.get(score.figure, f'Best {score.figure}')}{bound}", style="bold")
+
     def _best(self, score: Score, wide: bool) -> Table:
         shown = of_the_best(columns(self.figures, self.k, wide=wide))
         table = _table("algorithm", "query", *shown)
-        head = recall_head(self.figures, self.k)
-        bound = "" if score.least_recall is None else f" at {head} >= {score.least_recall:.2f}"
-        table.title = f"{_RANKED.get(score.figure, f'Best {score.figure}')}{bound}"
-        table.title_justify, table.title_style = "left", "bold"
         measured = {one.algorithm for one in self.figures if not math.isnan(one.recall)}
         for name, one in best_per_algorithm(self.figures, score).items():
             if one is None:
-                why = "none reaches it" if name in measured and bound else "not measured"
+                why = "none reaches it" if name in measured and score.least_recall is not None else "not measured"
                 table.add_row(Text(name), Text(why, style="dim"), *[show.MISSING] * len(shown))
             else:
                 table.add_row(Text(name), Text(show.config(one.query)), *(column(one) for column in shown.values()))
