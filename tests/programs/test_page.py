@@ -12,7 +12,7 @@ import pytest
 
 from ann_bench.cli import main
 from ann_bench.datasets.formats.names import VECTOR_TYPES
-from ann_bench.judge import driver
+from ann_bench.judge import driver, exchange
 from ann_bench.sandbox import docker_session, process
 from ann_bench.wire import MESSAGE_CAP, PROTOCOL, UNANSWERED, Channel
 from tests.judge.ranges import range_entry
@@ -163,7 +163,7 @@ def test_the_numbers_of_the_page() -> None:
     assert process.START_SECONDS == docker_session.START_SECONDS == driver.START_SECONDS == 120
     assert driver.SHORT_SECONDS == 60
     rows = dict(re.findall(r"^\| `([a-z-]+)` \| `([a-z-]+)`", PAGE.partition("### Errors")[2], re.MULTILINE))
-    assert rows == {kind: status.value for kind, status in driver._ERRORS.items()}
+    assert rows == {kind: status.value for kind, status in exchange.ERRORS.items()}
     assert all(f"`{name}`" in PAGE for name in VECTOR_TYPES)
 
 
