@@ -18,7 +18,7 @@ from ann_bench.results.published import Published, best_published
 COLUMNS = (
     "track", "dataset", "queries", "k", "standing", "rank", "tier", "algorithm", "tuned", "open_source", "figure",
     "score", "score_low", "score_high", "recall", "qps", "build_seconds", "peak_memory_bytes", "build", "query",
-    "sandbox", "machine", "why",
+    "sandbox", "machine", "why", "build_seconds_low", "build_seconds_high",
 )  # fmt: skip
 
 #: The heads of the table for people.
@@ -59,6 +59,8 @@ def _row(board: Board, one: Figures | None, standing: str, name: str, why: str, 
             recall=_known(one.recall),
             qps=_known(one.qps),
             build_seconds=_known(one.build_seconds),
+            build_seconds_low=_known(one.build_seconds_low),
+            build_seconds_high=_known(one.build_seconds_high),
             peak_memory_bytes=one.peak_memory_bytes,
             build=one.build,
             query=one.query,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from rich.text import Text
 
@@ -50,7 +51,7 @@ def _own_columns(figures: Sequence[Figures], k: int, *, wide: bool) -> Columns:
         head: lambda one: show.recall(one.recall),
         **(_PRECISION if any(one.ranged for one in figures) else {}),
         "QPS, 95 %": lambda one: Text((show.rate if wide else show.short_rate)(one.qps, one.qps_low, one.qps_high)),
-        "build s": lambda one: show.seconds(one.build_seconds),
+        "build s": partial(_built, wide=wide),
         "memory": lambda one: show.size(one.peak_memory_bytes),
     }
 
@@ -73,6 +74,12 @@ def _single(*, wide: bool) -> Columns:
 def of_the_best(all_of_them: Columns) -> Columns:
     """Those that stand in the table of the best as well."""
     return {head: one for head, one in all_of_them.items() if head not in ("build s", "memory", "deletes/s")}
+
+
+def _built(one: Figures, *, wide: bool) -> str:
+    """The time of a build; where the table is wide, also how well it is known."""
+    interval = (one.build_seconds_low, one.build_seconds_high) if wide else (math.nan, math.nan)
+    return show.seconds_within(one.build_seconds, *interval)
 
 
 def _plain(rate: float) -> str:

@@ -84,6 +84,15 @@ def seconds(value: float) -> str:
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
+def seconds_within(value: float, low: float, high: float) -> str:
+    """Seconds with the wider half of their interval: `12.3 ±0.4`."""
+    half = max(value - low, high - value)
+    if not math.isfinite(half):
+        return seconds(value)
+    step = min(unit(value, low, high), 1.0)
+    return f"{number(value, step)} ±{number(half, step)}"
+
+
 def milliseconds(value: float) -> str:
     """Seconds in milliseconds, three digits, never finer than a microsecond."""
     if not math.isfinite(value):

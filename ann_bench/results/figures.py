@@ -17,7 +17,7 @@ from ann_bench.results.latency import columns, latency, mode_text
 from ann_bench.results.model import INVALID_KINDS, Bundle, Identity, Score, Status
 from ann_bench.results.notes import notes
 from ann_bench.results.repeats import canary_drift, goal_note
-from ann_bench.results.stages import Stage, changes, changes_index, stages
+from ann_bench.results.stages import Stage, build_seconds, changes, changes_index, stages
 from ann_bench.stats import Estimate, mean, median, median_estimate, recall_estimate
 
 Floats = npt.NDArray[np.float64]
@@ -34,6 +34,7 @@ COLUMNS = (
     "key",
     "mode", "rate", "p50", "p50_low", "p50_high", "p90", "p90_low", "p90_high", "p95", "p95_low", "p95_high",
     "p99", "p99_low", "p99_high", "p999", "p999_low", "p999_high", "slowest", "wire",
+    "build_seconds_low", "build_seconds_high", "update_seconds_low", "update_seconds_high",
 )  # fmt: skip
 
 
@@ -106,6 +107,10 @@ class Figures:
     p999_high: float = math.nan
     slowest: float = math.nan
     wire: float = math.nan
+    build_seconds_low: float = math.nan
+    build_seconds_high: float = math.nan
+    update_seconds_low: float = math.nan
+    update_seconds_high: float = math.nan
     detail: str = ""
     notes: tuple[str, ...] = ()
     invalid: Mapping[str, int] = field(default_factory=dict)
@@ -172,7 +177,7 @@ def figures(bundle: Bundle) -> Figures:
     identity = bundle.identity
     means = np.array([_mean_of(score, score.hits) for score in bundle.scores])
     recall = _recall(bundle, means)
-    updates = changes(bundle)
+    built, updates = build_seconds(bundle), changes(bundle)
     streams = changes_index(identity.fields.get("workload", ()))
     rates = _rates(bundle)
     single = latency(bundle)
@@ -196,7 +201,7 @@ def figures(bundle: Bundle) -> Figures:
         qps_best=float(np.nanmax(rates)) if np.isfinite(rates).any() and not searching else qps.value,
         qps_low=qps.low,
         qps_high=qps.high,
-        build_seconds=_build_seconds(bundle),
+        build_seconds=built.value,
         peak_memory_bytes=bundle.usage.peak_memory_bytes or None,
         sandbox=str(identity["sandbox"]),
         cpus=int(identity["cpus"]),
@@ -206,7 +211,7 @@ def figures(bundle: Bundle) -> Figures:
         searches=len(bundle.counts),
         least_recall=_least_recall(bundle, means),
         search_seconds=_search_seconds(bundle),
-        update_seconds=updates.seconds,
+        update_seconds=updates.seconds.value,
         inserts_per_second=updates.insert_rate,
         deletes_per_second=updates.delete_rate,
         replaces_per_second=updates.replace_rate,
@@ -220,6 +225,10 @@ def figures(bundle: Bundle) -> Figures:
         **columns(single),
         slowest=single.slowest,
         wire=single.wire,
+        build_seconds_low=built.low,
+        build_seconds_high=built.high,
+        update_seconds_low=updates.seconds.low,
+        update_seconds_high=updates.seconds.high,
         detail=bundle.outcome.detail,
         notes=tuple(filter(None, (*notes(bundle), *single.notes, goal_note(bundle, rates)))),
         invalid=_invalid(bundle),
@@ -368,12 +377,3 @@ def _invalid(bundle: Bundle) -> dict[str, int]:
     runs = runs.reshape(-1, len(INVALID_KINDS))
     worst = runs[int(runs.sum(axis=1).argmax())].tolist() if len(runs) else [0] * len(INVALID_KINDS)
     return dict(zip(INVALID_KINDS, worst, strict=True))
-
-
-def _build_seconds(bundle: Bundle) -> float:
-    """The median over builds of the time of all their `build` steps."""
-    builds: dict[int, float] = {}
-    for step in bundle.steps:
-        if step.kind == "build" and math.isfinite(step.seconds):
-            builds[step.build] = builds.get(step.build, 0.0) + step.seconds
-    return median(list(builds.values()))

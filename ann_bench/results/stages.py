@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ann_bench.results.model import Bundle, Step
-from ann_bench.stats import mean, median
+from ann_bench.stats import NOTHING, Estimate, mean, median, median_estimate
 
 #: Operations that change an index after it was built.
 CHANGES = ("insert", "delete", "replace")
@@ -51,10 +51,10 @@ class Stage:
 class Changes:
     """The changes of a whole workload: the median over builds; NaN where there was none. Rates are points per second.
 
-    `seconds` are those of `setup` and of all changes.
+    `seconds` are those of `setup` and of all changes, with the interval over builds.
     """
 
-    seconds: float
+    seconds: Estimate
     insert_rate: float
     delete_rate: float
     replace_rate: float
@@ -100,6 +100,20 @@ def stages(bundle: Bundle, recalls: npt.NDArray[np.float64]) -> tuple[Stage, ...
     return tuple(found)
 
 
+def build_seconds(bundle: Bundle) -> Estimate:
+    """The time of all the `build` steps of a build: the median over builds, with its interval where there are several."""
+    builds: dict[int, list[float]] = {}
+    for step in bundle.steps:
+        if step.kind == "build" and math.isfinite(step.seconds):
+            builds.setdefault(step.build, []).append(step.seconds)
+    return over_builds([math.fsum(seconds) for seconds in builds.values()])
+
+
+def over_builds(values: Sequence[float]) -> Estimate:
+    """What was measured once for each build: its median, and how well that is known; not at all of a single build."""
+    return median_estimate(np.array(values, dtype=np.float64)[:, None]) if values else NOTHING
+
+
 def changes(bundle: Bundle) -> Changes:
     """What the changes cost; of builds that broke off only where none is whole."""
     builds: dict[int, list[Step]] = {}
@@ -109,7 +123,7 @@ def changes(bundle: Bundle) -> Changes:
     whole = np.flatnonzero(np.isfinite(bundle.seconds).all(axis=(1, 2)))
     used = [steps for build, steps in builds.items() if build in whole] or list(builds.values())
     rates = {kind: median([_rate(steps, kind) for steps in used]) for kind in CHANGES}
-    seconds = median([math.fsum(step.seconds for step in steps) for steps in used])
+    seconds = over_builds([math.fsum(step.seconds for step in steps) for steps in used])
     return Changes(seconds, rates["insert"], rates["delete"], rates["replace"])
 
 

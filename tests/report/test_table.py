@@ -14,7 +14,7 @@ from ann_bench.report import format as show
 from ann_bench.report.ranking import best_per_algorithm
 from ann_bench.report.table import results_table
 from ann_bench.results.figures import figures
-from ann_bench.results.model import Bundle, Status, Usage
+from ann_bench.results.model import Bundle, Status, Step, Usage
 from ann_bench.tracks import Score
 from tests.report import scenes
 from tests.results import made
@@ -151,3 +151,10 @@ def test_the_best_is_chosen_by_the_score() -> None:
     assert best(Score("qps", 0.9)) == '{"a":1}'
     assert best(Score("qps")) == '{"nprobe":4}'
     assert best(Score("qps", 0.999)) is None
+
+
+def test_the_time_of_repeated_builds_has_its_interval() -> None:
+    steps = tuple(Step(build, 0, "build", seconds, 0.0) for build, seconds in enumerate([12.1, 12.3, 12.2, 12.6]))
+    bundles = [dataclasses.replace(made.bundle(), steps=steps)]
+    assert any("12.2 ±0.4" in line for line in printed(bundles))
+    assert not any("±0.4" in line for line in printed(bundles, 80))  # no room

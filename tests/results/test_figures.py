@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ann_bench.results.figures import COLUMNS, figures
 from ann_bench.results.model import Bundle, Outcome, Score, Status, Step
+from ann_bench.stats import median_estimate
 from tests.results import made
 
 ISSUE = (
@@ -20,7 +21,8 @@ ISSUE = (
     "memory_limit_bytes, runs, control_recall, searches, least_recall, search_seconds, update_seconds, "
     "inserts_per_second, deletes_per_second, replaces_per_second, radius, precision, challenge, canary_drift, key, "
     "mode, rate, p50, p50_low, p50_high, p90, p90_low, p90_high, p95, p95_low, p95_high, p99, p99_low, p99_high, "
-    "p999, p999_low, p999_high, slowest, wire"
+    "p999, p999_low, p999_high, slowest, wire, build_seconds_low, build_seconds_high, update_seconds_low, "
+    "update_seconds_high"
 )
 
 
@@ -124,7 +126,28 @@ def test_invalid_answers_are_counted_in_the_worst_run() -> None:
 def test_build_time_is_the_median_over_builds_of_all_build_steps() -> None:
     steps = tuple(Step(b, o, "build", s, 0.0) for b, o, s in [(0, 0, 1.0), (0, 1, 2.0), (1, 0, 9.0), (2, 0, 4.0)])
     other = (Step(0, 2, "search", 50.0, 0.0), Step(3, 0, "build", math.nan, 0.0))
-    assert figures(dataclasses.replace(made.bundle(), steps=steps + other)).build_seconds == 4.0
+    found = figures(dataclasses.replace(made.bundle(), steps=steps + other))
+    assert found.build_seconds == 4.0
+    assert 0 < found.build_seconds_low < 3.0
+    assert 9.0 < found.build_seconds_high
+
+
+def test_one_build_says_nothing_of_how_builds_differ() -> None:
+    steps = (Step(0, 0, "build", 3.0, 0.0), Step(0, 1, "build", 4.0, 0.0))
+    found = figures(dataclasses.replace(made.bundle(), steps=steps))
+    assert found.build_seconds == 7.0
+    assert math.isnan(found.build_seconds_low)
+    assert found.row()["build_seconds_high"] is None
+
+
+@given(st.lists(st.floats(0.01, 1e4), min_size=2, max_size=9))
+def test_the_interval_of_build_time_is_that_of_its_median(times: list[float]) -> None:
+    steps = tuple(Step(build, 0, "build", seconds, 0.0) for build, seconds in enumerate(times))
+    found = figures(dataclasses.replace(made.bundle(), steps=steps))
+    assert found.build_seconds == np.median(times)
+    assert found.build_seconds_low <= found.build_seconds <= found.build_seconds_high
+    expected = median_estimate(np.array(times)[:, None])
+    assert (found.build_seconds_low, found.build_seconds_high) == (expected.low, expected.high)
 
 
 @settings(max_examples=60, deadline=None)
