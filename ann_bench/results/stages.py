@@ -101,7 +101,7 @@ def stages(bundle: Bundle, recalls: npt.NDArray[np.float64]) -> tuple[Stage, ...
 
 
 def build_seconds(bundle: Bundle) -> Estimate:
-    """The time of all the `build` steps of a build: the median over builds, with its interval where there are several."""
+    """The time of all the `build` steps of a build: the median over builds, with its interval over them."""
     builds: dict[int, list[float]] = {}
     for step in bundle.steps:
         if step.kind == "build" and math.isfinite(step.seconds):

@@ -129,7 +129,7 @@ def test_build_time_is_the_median_over_builds_of_all_build_steps() -> None:
     found = figures(dataclasses.replace(made.bundle(), steps=steps + other))
     assert found.build_seconds == 4.0
     assert 0 < found.build_seconds_low < 3.0
-    assert 9.0 < found.build_seconds_high
+    assert found.build_seconds_high > 9.0
 
 
 def test_one_build_says_nothing_of_how_builds_differ() -> None:
