@@ -11,15 +11,14 @@ from typing import Any
 from ann_bench.audit.probes import PROBES
 from ann_bench.audit.probes.runs import runs
 from ann_bench.audit.registry import Finding, Probe, Verdict
+from ann_bench.audit.stand import Stand
 from ann_bench.audit.subject import Subject
-from ann_bench.errors import UsageError
 from ann_bench.judge.failure import EntryFailure
 from ann_bench.judge.plan import Job, Setting
 from ann_bench.judge.run import ask_all
 from ann_bench.progress import Progress, silent
 from ann_bench.results.model import Status
 from ann_bench.sandbox import SandboxLost
-from ann_bench.workload import Build, Search
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +36,14 @@ class Result:
         """As JSON."""
         verdict, text = self.finding.verdict.value, self.finding.text
         return {"probe": self.probe, "rule": self.rule, "verdict": verdict, "text": text, "seconds": self.seconds}
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is to be probed: `only` these probes (and `runs`); at the `search` with this number, from 0, or the last."""
+
+    only: Sequence[str] = ()
+    search: int | None = None
 
 
 @dataclass
@@ -62,20 +69,21 @@ class Report:
         }
 
 
-def audit(setting: Setting, job: Job, only: Sequence[str] = (), progress: Progress = silent) -> list[Report]:
+def audit(setting: Setting, job: Job, wish: Wish | None = None, progress: Progress = silent) -> list[Report]:
     """Run the probes on every query config of the job, each with workers of its own.
 
-    `only` names probes; `runs` is always one of them. UsageError for a workload that changes its index, since every
-    probe asks one index many times.
+    Every probe asks one index many times: of a stream one that has come as far as the search of the wish, by the
+    operations of a run. UsageError where there is no such search.
     """
-    check_workload(setting)
+    wish = wish or Wish()
     questions = ask_all(setting.dataset, setting.workload, progress)
+    stand = Stand.at(setting.workload, questions, wish.search)
     reports = []
     for config in job.configs:
-        subject = Subject(setting, job, config.query, questions)
+        subject = Subject(setting, job, config.query, questions, stand)
         report = Report(job.entry.name, config.query)
         try:
-            wanted = [probe for probe in PROBES if not only or probe.name in only or probe is runs]
+            wanted = [probe for probe in PROBES if not wish.only or probe.name in wish.only or probe is runs]
             for number, probe in enumerate(wanted):
                 progress("probes", number, len(wanted))
                 report.results.append(_result(probe, subject, report))
@@ -84,16 +92,6 @@ def audit(setting: Setting, job: Job, only: Sequence[str] = (), progress: Progre
             subject.close()
         reports.append(report)
     return reports
-
-
-def check_workload(setting: Setting) -> None:
-    """Raise UsageError unless the workload is one build and one search."""
-    kinds = [type(operation) for operation in setting.workload.operations]
-    if kinds != [Build, Search]:
-        raise UsageError(
-            f"the track {setting.track.name!r} changes its index between searches, and an audit asks one index many "
-            "times: audit the entry on a track that does not, or run it with --challenge"
-        )
 
 
 def _result(probe: Probe, subject: Subject, report: Report) -> Result:

@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ann_bench.arrays import held, held_csr
+from ann_bench.audit.stand import Stand
 from ann_bench.datasets.cache import cache_root
 from ann_bench.judge.asked import Asked, published
+from ann_bench.judge.blocks import blocks
 from ann_bench.judge.disguise import Disguise, disguised
 from ann_bench.judge.driver import Driver, Window
 from ann_bench.judge.measure import files
@@ -26,9 +28,9 @@ from ann_bench.ragged import Ragged
 from ann_bench.results.model import Answers, Score
 from ann_bench.sandbox import WorkerSpec
 from ann_bench.truth.exact import exact
-from ann_bench.truth.model import AnyTruth, Problem, RangeTruth, Truth
+from ann_bench.truth.model import AnyTruth, Problem, Truth
 from ann_bench.truth.within import within
-from ann_bench.workload import Build, Search
+from ann_bench.workload import Build, Limits, Operation, Search
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
@@ -40,21 +42,26 @@ SAMPLE = 200
 PARTS = 16
 
 
-def _first(truth: AnyTruth, queries: int) -> AnyTruth:
-    """The answers to the first so many queries."""
-    if isinstance(truth, Truth):
-        return Truth(truth.ids[:queries], truth.distances[:queries], truth.key)
-    found = truth.found.take(np.arange(queries))
-    return RangeTruth(found, truth.distances[: len(found.ids)], truth.key)
+@dataclass(frozen=True)
+class Passed:
+    """A search that came before those of the probes: its number, mean recall, and invalid answers by their kinds."""
+
+    number: int
+    recall: float
+    invalid: Mapping[str, int]
 
 
 @dataclass
 class Line:
-    """One worker with its index; `view` is how it sees the data. `built` is what its build cost."""
+    """One worker with its index; `view` is how it sees the data.
+
+    `built` is what it cost to come here: the build, or all the changes of a stream; `passed`: the searches on the way.
+    """
 
     driver: Driver
     view: Disguise
     built: Window
+    passed: list[Passed] = field(default_factory=list)
 
     def ask(self, asked: Asked, search: Search) -> tuple[Answers, Window]:
         """One batch, in an order of its own; answers by the numbers of the original rows, as they are stored."""
@@ -68,31 +75,38 @@ class Line:
 class Subject:
     """An entry with one query config; workers start when a probe first asks for them, and end with `close`.
 
-    `given` collects answers to the published queries, for the probe that looks at them.
+    `given` collects answers to the published queries, for the probe that looks at them. `stand` is the search that
+    probes ask.
     """
 
     setting: Setting
     job: Job
     query: Mapping[str, Any]
     questions: Questions
+    stand: Stand
     given: list[Answers] = field(default_factory=list)
     _lines: dict[str, Line] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
 
     @property
+    def streams(self) -> bool:
+        """Whether the index changes between the searches of the workload."""
+        return self.setting.workload.mutates
+
+    @property
     def search(self) -> Search:
-        """The only search of the workload."""
-        return self.setting.workload.searches[0]
+        """The search that probes ask."""
+        return self.stand.search
 
     @property
     def problem(self) -> Problem:
         """What it asks."""
-        return self.questions.problems[0]
+        return self.stand.problem
 
     @property
     def truth(self) -> AnyTruth:
         """The exact answers."""
-        return self.questions.truths[0]
+        return self.stand.truth
 
     @property
     def published(self) -> Asked:
@@ -116,16 +130,9 @@ class Subject:
 
     def shorten(self, queries: int) -> None:
         """Ask the first so many queries only, from now on, where a batch of all of them would take too long."""
-        problem, truth = self.problem, self.truth
-        if queries >= self.search.queries:
-            return
-        tags = None if problem.query_tags is None else problem.query_tags.head(queries)
-        short = replace(problem, queries=problem.queries.head(queries), query_tags=tags)
-        self.questions = Questions([short], (_first(truth, queries),))
-        build = self.setting.workload.operations[0]
-        workload = replace(self.setting.workload, operations=(build, replace(self.search, queries=queries)))
-        self.setting = replace(self.setting, workload=workload)
-        self.given.clear()
+        if queries < self.search.queries:
+            self.stand = self.stand.shortened(queries)
+            self.given.clear()
 
     def close(self) -> None:
         """End all workers and remove what was written for them."""
@@ -134,25 +141,37 @@ class Subject:
 
     def plain(self) -> Line:
         """The index on the data as they are."""
-        return self._line("plain", lambda: self._open(Disguise(self.setting.dataset)))
+        return self._line("plain", lambda: self._open(Journey(self._as_it_is)))
+
+    def unasked(self) -> Line:
+        """An index that has not been asked the published queries: of a stream, one without searches on the way."""
+        if not any(isinstance(operation, Search) for operation in self.stand.before):
+            return self.plain()
+        changes = tuple(one for one in self.stand.before if not isinstance(one, Search))
+        return self._line("unasked", lambda: self._open(Journey(self._as_it_is, before=changes)))
 
     def again(self, build: Mapping[str, Any]) -> Line:
         """Another index on the same data, with these build arguments."""
-        return self._line("again", lambda: self._open(Disguise(self.setting.dataset), build=build))
+        return self._line("again", lambda: self._open(Journey(self._as_it_is, build=build)))
 
     def disguised(self) -> Line:
         """The index on the data in disguise, by a seed that nobody knows."""
 
         def opened() -> Line:
-            seed, rows = secrets.token_hex(16), self.setting.dataset
-            return self._open(self._stack.enter_context(disguised(rows, seed, rows=True, columns=True)))
+            seed, stream = secrets.token_hex(16), self.setting.workload
+            context = disguised(self.setting.dataset, seed, rows=True, columns=True, stream=stream)
+            return self._open(Journey(self._stack.enter_context(context)))
 
         return self._line("disguised", opened)
 
     def single(self) -> Line:
         """An index of one that is told to use one thread, where it could have all the CPUs."""
         limits = self.setting.limits.but(cpus=1)
-        return self._line("single", lambda: self._open(Disguise(self.setting.dataset), limits=limits))
+        return self._line("single", lambda: self._open(Journey(self._as_it_is, limits=limits)))
+
+    def turned(self, before: tuple[Operation, ...], scores: Callable[[int, Answers], Score]) -> Line:
+        """An index that has come here by another runbook, whose searches on the way are scored by `scores`."""
+        return self._line("turned", lambda: self._open(Journey(self._as_it_is, before=before, scores=scores)))
 
     def taken(self, numbers: Numbers) -> tuple[Asked, Search]:
         """Some of the published queries."""
@@ -178,13 +197,11 @@ class Subject:
             query_tags=None if tags is None else held_csr(tags),
             k=k or self.problem.k,
         )
-        return score(problem, self._exact(problem), answers)
+        return score(problem, exact_of(problem), answers)
 
-    def _exact(self, problem: Problem) -> AnyTruth:
-        scratch = cache_root() / "truth"
-        if problem.radius is not None:
-            return within(problem, scratch=scratch).truth("")
-        return Truth(*exact(problem, scratch=scratch), key="")
+    @property
+    def _as_it_is(self) -> Disguise:
+        return Disguise(self.setting.dataset)
 
     def _spread(self) -> Any:
         return spread_of(self.problem.base.open(), self.published.vectors)
@@ -194,19 +211,67 @@ class Subject:
             self._lines[name] = make()
         return self._lines[name]
 
-    def _open(self, view: Disguise, *, build: Mapping[str, Any] | None = None, limits: Any = None) -> Line:
-        """Start a worker, build its index and hand over the query config; EntryFailure where the entry fails."""
-        setting, dataset = self.setting, self.job.dataset(view.dataset)
-        limits = limits or setting.limits
+    def _open(self, journey: Journey) -> Line:
+        """Start a worker, bring its index to where probes ask; EntryFailure where the entry fails."""
+        setting, view = self.setting, journey.view
+        dataset, limits = self.job.dataset(view.dataset), journey.limits or setting.limits
         spec = WorkerSpec(self.job.entry, limits, setting.cpus, tuple(files(dataset)))
         driver = Driver(setting.sandbox.open(spec), dataset, limits, setting.workload.asked)
         self._stack.callback(driver.close)
         ranged = self.search.radius is not None
         needs = {"range_query": "range search"} if ranged else {}
         driver.greet()
-        driver.create(self.job.entry, dict(self.job.build if build is None else build), needs)
-        built = driver.change(setting.workload.operations[0])
-        assert isinstance(setting.workload.operations[0], Build)
+        driver.create(self.job.entry, dict(self.job.build if journey.build is None else journey.build), needs)
+        line = Line(driver, view, Window(0.0, 0.0))
+        before = list(self.stand.before if journey.before is None else journey.before)
+        if isinstance(before[0], Build):
+            line.built = driver.change(before.pop(0))
+        else:
+            line.built = driver.setup(setting.workload.max_points)
         driver.begin()
         driver.set_query_arguments(dict(self.query))
-        return Line(driver, view, built)
+        self._go(line, before, journey.scores or self._score_passed)
+        driver.limits = replace(limits, run_seconds=None)  # the time of a run is not that of a hundred batches
+        return line
+
+    def _go(self, line: Line, before: list[Operation], scores: Callable[[int, Answers], Score]) -> None:
+        """The changes and searches of a stream, as a run makes them."""
+        for operation in before:
+            if isinstance(operation, Search):
+                answers, _ = line.ask(published(self.setting.dataset, operation), operation)
+                worth = scores(len(line.passed), answers)
+                known = worth.recalls[~np.isnan(worth.recalls)]
+                mean = float(known.mean()) if len(known) else float("nan")
+                line.passed.append(Passed(len(line.passed), mean, worth.invalid))
+                continue
+            spent = 0.0
+            for block in blocks(operation, self.setting.dataset):
+                window = line.driver.change(block, spent)
+                spent += window.seconds
+                seconds, cpu = line.built.seconds + window.seconds, line.built.cpu_seconds + window.cpu_seconds
+                line.built = replace(line.built, seconds=seconds, cpu_seconds=cpu)
+
+    def _score_passed(self, number: int, answers: Answers) -> Score:
+        return score(self.questions.problems[number], self.questions.truths[number], answers)
+
+
+@dataclass(frozen=True)
+class Journey:
+    """How an index comes to where probes ask; None stands for what the run itself does.
+
+    `scores` says what answers to a search on the way are worth, from its number.
+    """
+
+    view: Disguise
+    build: Mapping[str, Any] | None = None
+    limits: Limits | None = None
+    before: tuple[Operation, ...] | None = None
+    scores: Callable[[int, Answers], Score] | None = None
+
+
+def exact_of(problem: Problem) -> AnyTruth:
+    """The exact answers to a problem, computed now and kept nowhere."""
+    scratch = cache_root() / "truth"
+    if problem.radius is not None:
+        return within(problem, scratch=scratch).truth("")
+    return Truth(*exact(problem, scratch=scratch), key="")

@@ -26,6 +26,7 @@ Examples:
   ann-bench audit hnswlib --track dense
   ann-bench audit ../my-index --dataset yfcc-like-1M --config 3
   ann-bench audit ../my-index --only disguise --only threads --json
+  ann-bench audit hnswlib --track streaming --search 4
 """
 
 #: Columns of the table where the output is no terminal.
@@ -52,6 +53,7 @@ class Request:
     sandbox: str
     timeout: float | None
     only: tuple[str, ...]
+    search: int | None
     as_json: bool
 
 
@@ -73,6 +75,9 @@ class Request:
 )
 @click.option("--timeout", type=Seconds(), help="Longest time for a build, and for a batch. Default: the track's.")
 @click.option("--only", multiple=True, metavar="PROBE", help="Only this probe; may be given again.")
+@click.option(
+    "--search", type=click.IntRange(1), metavar="N", help="Streams: at which search probes ask. Default: the last."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(as_json: bool, **options: object) -> int:
     """Look for what figures do not show: caches, memorised answers, data sets that are recognised, untimed work.
@@ -80,7 +85,7 @@ def command(as_json: bool, **options: object) -> int:
     Each probe ends in pass, suspicious (with the figures) or fail; docs/audit.md says what each catches, and what none
     does. Exit code 0 when none failed (suspicions are for a person to judge), 1 when one failed, 2 for wrong usage.
     """
-    from ann_bench.audit.audit import audit
+    from ann_bench.audit.audit import Wish, audit
     from ann_bench.audit.probes import PROBES
     from ann_bench.audit.registry import Verdict
 
@@ -92,7 +97,8 @@ def command(as_json: bool, **options: object) -> int:
     console = messages()
     setting, job = _subject(request, console)
     with bars(console) as progress:
-        reports = audit(setting, job, request.only, progress)
+        wish = Wish(request.only, None if request.search is None else request.search - 1)
+        reports = audit(setting, job, wish, progress)
     if as_json:
         click.echo(json.dumps([report.to_json() for report in reports], indent=2))
     else:
@@ -102,7 +108,6 @@ def command(as_json: bool, **options: object) -> int:
 
 def _subject(request: Request, console: Console) -> tuple[Setting, Job]:
     """Everything that has a name, looked up; one query config is left of the entry."""
-    from ann_bench.audit.audit import check_workload
     from ann_bench.datasets.home import home
     from ann_bench.datasets.prepare import prepare
     from ann_bench.datasets.registry import find_manifest
@@ -121,7 +126,6 @@ def _subject(request: Request, console: Console) -> tuple[Setting, Job]:
         place.sandbox.prepare([entry], Path("results") / "logs", progress)
         dataset = prepare(manifest, request.queries, progress)
     common = setting(track, dataset, place.sandbox, Options(timeout_seconds=request.timeout))
-    check_workload(common)
     (job,) = plan(common, [entry]).jobs
     if job.refusal is not None:
         raise UsageError(f"{entry.name}: {job.refusal.status.value}: {job.refusal.detail}")

@@ -124,7 +124,7 @@ class Request:
     type=click.Choice(["rows", "columns", "both"]),
     default="both",
     show_default=True,
-    help="What a challenge changes: the numbers of rows, or coordinates, terms and tags. Streams: columns.",
+    help="What a challenge changes: the numbers of rows, or coordinates, terms and tags.",
 )
 @click.option("--list", "only_list", is_flag=True, help="Show what would run, and run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")

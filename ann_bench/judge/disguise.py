@@ -2,7 +2,8 @@
 
 What no honest index minds, and what an entry that knows a published data set or its answers cannot stand:
 
-- rows: the base (with its tags) in another order, so that every row has another number; learn queries too;
+- rows: the base (with its tags) in another order, so that every row has another number; learn queries too; of a
+  stream within the pieces that its operations take as a whole;
 - columns: coordinates in another order and some of them mirrored; terms of sparse rows and tags renamed.
 
 Both keep every distance. Only files for the entry are written: the judge computes with the data as they are. Queries
@@ -12,7 +13,6 @@ are changed on their way to the entry (`Look.queries`, after any noise), answers
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,12 +26,11 @@ from ann_bench.datasets.dataset import Dataset
 from ann_bench.errors import UsageError
 from ann_bench.judge.asked import Asked
 from ann_bench.judge.disguise_files import Writer, blocks_of, scratch
+from ann_bench.judge.disguise_streams import Orders, stream_orders
 from ann_bench.judge.look import Columns, Look, Names
 from ann_bench.judge.noise import key_of
 from ann_bench.ragged import Ragged
 from ann_bench.workload import Workload
-
-log = logging.getLogger(__name__)
 
 #: What a challenge may change, by the words that are typed.
 ROWS, COLUMNS = "rows", "columns"
@@ -63,26 +62,13 @@ class Challenge:
         return {"changes": self.changes, "seed_digest": digest.hex()}
 
 
-def fitting(challenge: Challenge | None, workload: Workload) -> Challenge | None:
-    """What of a challenge a workload can take: rows of a stream keep their order.
-
-    Its operations name rows and ids by ranges, so that in another order other points would be live and the truth
-    another one. UsageError where nothing is left.
-    """
-    if challenge is None or not challenge.rows or not workload.mutates:
-        return challenge
-    if not challenge.columns:
-        raise UsageError("the rows of a stream cannot be put in another order: give --challenge-by columns")
-    log.info("challenge: the rows of a stream keep their order; coordinates, terms and tags change")
-    return replace(challenge, rows=False)
-
-
 @dataclass(frozen=True)
 class Disguise:
     """A data set as an entry is to see it, and the way back.
 
     Of `dataset` base, tags and learn queries lie in new files; its query set is the original one, which `asked` changes
-    as it is put. `order` (rows,) int64 names for each row that the entry sees the original one; None: the same.
+    as it is put. `order` (ids,) int64 names for each id that the entry sees the original one; None: the same. Ids are
+    row numbers, but in a stream.
     """
 
     dataset: Dataset
@@ -108,13 +94,17 @@ class Disguise:
 
 
 @contextmanager
-def disguised(dataset: Dataset, seed: object, *, rows: bool = True, columns: bool = False) -> Iterator[Disguise]:
+def disguised(
+    dataset: Dataset, seed: object, *, rows: bool = True, columns: bool = False, stream: Workload | None = None
+) -> Iterator[Disguise]:
     """The data set in disguise; the same seed makes the same one. Its files are removed when the block ends.
 
+    Of a `stream` rows change places only with those that all its operations take together with them.
     They lie in the cache under random names, take what the arrays that change take there, and are written in blocks
     of a few megabytes. Beside these a permutation is held, 8 bytes a row. Raises StorageError where the disk is full.
     """
-    order = _permutation(dataset.rows, seed, "rows") if rows else None
+    orders = _orders(dataset, seed, stream) if rows else None
+    order = orders.rows if orders else None
     learn = _permutation(dataset.learn.shape[0], seed, "learn") if rows and dataset.learn is not None else None
     look = look_of(dataset, seed) if columns else None
     parts: list[Ref | None] = [dataset.base, dataset.tags, dataset.learn]
@@ -124,7 +114,14 @@ def disguised(dataset: Dataset, seed: object, *, rows: bool = True, columns: boo
         tags = None if dataset.tags is None else _written(writer, dataset.tags, order, look.tags if look else None)
         own = None if dataset.learn is None else _written(writer, dataset.learn, learn, look.vectors if look else None)
         assert tags is None or isinstance(tags, CsrRef)
-        yield Disguise(replace(dataset, base=base, tags=tags, learn=own), order, look)
+        yield Disguise(replace(dataset, base=base, tags=tags, learn=own), orders.ids if orders else None, look)
+
+
+def _orders(dataset: Dataset, seed: object, stream: Workload | None) -> Orders:
+    if stream is not None and stream.mutates:
+        return stream_orders(stream, dataset.rows, seed)
+    order = _permutation(dataset.rows, seed, "rows")
+    return Orders(order, order)
 
 
 def look_of(dataset: Dataset, seed: object) -> Look:

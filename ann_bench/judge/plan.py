@@ -13,7 +13,7 @@ from ann_bench.datasets.dataset import Dataset
 from ann_bench.datasets.fingerprint import fingerprint
 from ann_bench.entries.entry import Entry, entry_hash, plan_configs
 from ann_bench.errors import UsageError
-from ann_bench.judge.disguise import Challenge, Disguise, disguised, fitting
+from ann_bench.judge.disguise import Challenge, Disguise, disguised
 from ann_bench.judge.mode import TRIALS, Mode, Wish, mode_of
 from ann_bench.judge.provenance import machine
 from ann_bench.judge.repeat import Repeat
@@ -118,7 +118,7 @@ class Plan:
             yield self
             return
         what = {"rows": challenge.rows, "columns": challenge.columns}
-        with disguised(self.setting.dataset, challenge.seed, **what) as disguise:
+        with disguised(self.setting.dataset, challenge.seed, **what, stream=self.setting.workload) as disguise:
             yield replace(self, setting=replace(self.setting, disguise=disguise))
 
 
@@ -159,7 +159,7 @@ def setting(track: Track, dataset: Dataset, sandbox: Sandbox, options: Options, 
         cpus=(options.cpuset or tuple(free))[: limits.cpus],
         manifest=manifest or dataset.name,
         repeat=options.repeat.fitting(options.builds, mutates=workload.mutates),
-        challenge=fitting(options.challenge, workload),
+        challenge=options.challenge,
         mode=mode,
         least_recall=options.wish.recall,
     )

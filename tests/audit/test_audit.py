@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from scipy.sparse import csr_matrix
 
 from ann_bench.audit.probes import PROBES
@@ -49,7 +48,9 @@ def test_an_honest_entry_passes(tmp_path: Path, manifest: Path, capsys: pytest.C
     code, said = audit(write_entry(tmp_path / "mine"), manifest, capsys)
     assert code == 0
     assert list(said) == [probe.name for probe in PROBES]
-    assert {name: text for name, (verdict, text) in said.items() if verdict is not Verdict.PASS} == {}
+    odd = {name: text for name, (verdict, text) in said.items() if verdict is not Verdict.PASS}
+    streams = ("on the way", "deleted", "other runbook")
+    assert odd == dict.fromkeys(streams, "the index does not change between searches")
 
 
 @pytest.mark.parametrize("name", CHEATS)
@@ -218,18 +219,6 @@ def test_bad_input(
     shown = capsys.readouterr().err
     assert text in shown
     assert len(shown.strip().splitlines()) == 1
-
-
-def test_a_stream_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "steps.yaml").write_text(
-        yaml.safe_dump({"tiny": {"max_pts": 100, 1: {"operation": "insert", "start": 0, "end": 100},
-                                 2: {"operation": "search"}}}), encoding="utf-8"
-    )  # fmt: skip
-    manifest = tiny_dataset(tmp_path / "data", tracks=["streaming"], runbook={"file": "steps.yaml"})
-    entry = write_entry(tmp_path / "mine", tracks=["streaming"])
-    assert main(["audit", str(entry), "--dataset", str(manifest)]) == 2
-    assert "changes its index between searches" in capsys.readouterr().err
 
 
 def test_the_table(tmp_path: Path, manifest: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ from ann_bench.datasets.fingerprint import fingerprint
 from ann_bench.datasets.prepare import prepare
 from ann_bench.datasets.registry import find_manifest
 from ann_bench.entries.discovery import entry_at
-from ann_bench.errors import StorageError, UsageError
+from ann_bench.errors import StorageError
 from ann_bench.judge import disguise_files
 from ann_bench.judge.asked import published
 from ann_bench.judge.disguise import Challenge, Disguise, disguised
@@ -31,6 +31,7 @@ from ann_bench.judge.measure import measure
 from ann_bench.judge.noise import Noise, spread_of
 from ann_bench.judge.plan import Options, plan, setting
 from ann_bench.judge.run import ask_all
+from ann_bench.judge.verify_steps import verify_steps
 from ann_bench.ragged import Ragged
 from ann_bench.results.figures import figures
 from ann_bench.results.model import Status
@@ -233,18 +234,23 @@ def test_a_run_within_a_radius(tmp_path: Path) -> None:
     assert main(["verify", "--results", str(place.results)]) == 0
 
 
-def test_streams_keep_the_order_of_their_rows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("columns", [True, False])
+def test_a_stream_in_disguise(tmp_path: Path, columns: bool) -> None:
+    """Inserts, deletes and replaces, filtered searches among them; other rows under each id."""
     data = prepare(find_manifest(str(tiny_dataset(tmp_path / "data")), "filtered"), "public")
     entry = entry_at(write_entry(tmp_path / "mine", STREAM), "filtered")
-    with pytest.raises(UsageError, match="--challenge-by columns"):
-        setting(stream(), data, find_sandbox("process"), Options(challenge=Challenge("x", columns=False)))
-    common = setting(stream(), data, find_sandbox("process"), Options(challenge=Challenge("x")))
+    common = setting(stream(), data, find_sandbox("process"), Options(challenge=Challenge("x", columns=columns)))
     kept = []
     with plan(common, [entry]).shown() as whole:
         (job,) = whole.jobs
+        order = whole.setting.shown.order
+        assert order is not None
+        assert (order != np.arange(len(order))).mean() > 0.8
         measure(whole.setting, job, job.configs, ask_all(data, common.workload), kept.append)
     row = figures(kept[0])
-    assert (kept[0].outcome.status, row.recall, row.challenge) == (Status.OK, 1.0, "columns")
+    changes = "rows+columns" if columns else "rows"
+    assert (kept[0].outcome.status, row.recall_strict, row.challenge) == (Status.OK, 1.0, changes)
+    verify_steps(kept[0])
 
 
 #: Recognises the published rows, and is of no use on any other.

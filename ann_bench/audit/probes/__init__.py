@@ -8,6 +8,7 @@ from ann_bench.audit.probes.conduct import idle, threads
 from ann_bench.audit.probes.neighbours import neighbours
 from ann_bench.audit.probes.queries import fresh, perturbed
 from ann_bench.audit.probes.runs import runs
+from ann_bench.audit.probes.streams import deleted, on_the_way, other_runbook
 from ann_bench.audit.registry import Probe
 
 PROBES: tuple[Probe, ...] = (
@@ -16,9 +17,12 @@ PROBES: tuple[Probe, ...] = (
     perturbed,
     same_answers,
     answers,
+    on_the_way,
+    deleted,
     neighbours,
     idle,
     threads,
     seeds,
     disguise,
+    other_runbook,
 )

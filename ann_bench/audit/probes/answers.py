@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ from ann_bench.audit.registry import Finding, Verdict, probe
 from ann_bench.audit.subject import Floats, Numbers, Subject
 from ann_bench.audit.weigh import Bounds, worse
 from ann_bench.judge.filters import holds_all
+from ann_bench.judge.scoring import validate
 from ann_bench.ragged import Ragged, offsets_of
 from ann_bench.results.model import INVALID_KINDS, Answers
 from ann_bench.truth.distance import pair_distances
+from ann_bench.truth.model import Problem
 
 #: Whether a batch is timed, whole or in pieces is no reason for other answers; threads may make small differences.
 SAME = Bounds(suspicious=0.01, fail=0.05)
@@ -114,8 +117,11 @@ def _everywhere(subject: Subject, ids: npt.NDArray[np.int32]) -> npt.NDArray[np.
 def _chance(subject: Subject, ids: npt.NDArray[np.int32]) -> float:
     """The share of the answers that are farther than half of the random rows that match, of the sample."""
     numbers, problem = subject.sample, subject.problem
+    if not _points(problem):
+        return 0.0
     base, vectors = problem.base.open(), problem.queries.open()[numbers]
-    rows = np.random.default_rng(3).integers(0, base.shape[0], (len(numbers), RANDOM_ROWS))
+    rows = np.random.default_rng(3).integers(0, _points(problem), (len(numbers), RANDOM_ROWS))
+    rows = rows if problem.live is None else problem.live.rows[rows]
     distances = pair_distances(problem.metric, vectors, base, rows)
     if problem.tags is not None and problem.query_tags is not None:
         matching = holds_all(problem.tags, held_csr(problem.query_tags.open()[numbers]), rows)
@@ -123,10 +129,16 @@ def _chance(subject: Subject, ids: npt.NDArray[np.int32]) -> float:
     known = (~np.isnan(distances)).sum(axis=1) >= LEAST_ROWS
     median = np.full(len(numbers), np.inf)
     median[known] = np.nanmedian(distances[known], axis=1)
-    given = ids[numbers].astype(np.int64)
-    own = pair_distances(problem.metric, vectors, base, np.where(given >= 0, given, -1))
+    verdict = validate(replace(problem, query_tags=None, tags=None), ids[numbers])
+    given = np.where(verdict.valid, verdict.rows, -1)
+    own = pair_distances(problem.metric, vectors, base, given)
     # the right answers are no chance, however far the farthest of them lie
     reach = np.asarray(getattr(subject.truth, "distances", np.zeros((0, 0))))[numbers]
     last = np.where(np.isfinite(reach), reach, -np.inf).max(axis=1)
     far = (given >= 0) & (own > median[:, None]) & (own > last[:, None] + abs(last[:, None]) * 1e-6)
     return float(far.sum()) / max(1, int((given >= 0).sum()))
+
+
+def _points(problem: Problem) -> int:
+    """How many points are live."""
+    return problem.base.shape[0] if problem.live is None else len(problem.live.ids)

@@ -41,7 +41,9 @@ def disguise(subject: Subject) -> Finding:
     before, after = (subject.score(one.ask(asked, search)[0]).recalls for one in (usual, line))
     known, hidden = in_turn(*_askers(subject, usual, line))
     return Finding.worst(
-        slower("in disguise", hidden, known, SPEED), worse("in disguise", before, after, RECALL), _built(usual, line)
+        slower("in disguise", hidden, known, SPEED),
+        worse("in disguise", before, after, RECALL),
+        built("in disguise", usual, line),
     )
 
 
@@ -67,12 +69,13 @@ def _askers(subject: Subject, *lines: Line) -> list[Callable[[], Window]]:
     return [lambda line=line: line.ask(asked, search)[1] for line in lines]  # type: ignore[misc]
 
 
-def _built(usual: Line, other: Line) -> Finding:
+def built(name: str, usual: Line, other: Line) -> Finding:
+    """Whether the one index took as long to come to where it is asked as the other."""
     ratio = min(
         other.built.seconds / max(usual.built.seconds, 1e-9),
         other.built.cpu_seconds / max(usual.built.cpu_seconds, 1e-9),
     )
-    text = f"built in {other.built.seconds:.2f} s in disguise, in {usual.built.seconds:.2f} s else"
+    text = f"built in {other.built.seconds:.2f} s {name}, in {usual.built.seconds:.2f} s else"
     if ratio <= BUILD.suspicious or other.built.seconds - usual.built.seconds <= BUILD_SECONDS:
         return Finding(Verdict.PASS, text)
     return Finding(Verdict.FAIL if ratio > BUILD.fail else Verdict.SUSPICIOUS, text)

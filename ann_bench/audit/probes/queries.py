@@ -21,10 +21,10 @@ MEMORY = Bounds(suspicious=0.02, fail=0.1)
 @probe("fresh")
 def fresh(subject: Subject) -> Finding:
     """Queries that were never asked cost as much as those that were asked before."""
-    line = subject.plain()
     often, *others = subject.parts
     if len(others) < LEAST_ROUNDS:
         return Finding(Verdict.NOT_APPLICABLE, f"{subject.search.queries} queries are too few to keep some back")
+    line = subject.unasked()
     unseen: Iterator[Numbers] = iter(others)
     asked = subject.taken(often)
     line.ask(*asked)
