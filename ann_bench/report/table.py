@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ann_bench.report import format as show
+from ann_bench.report.alike import as_one, wording
 from ann_bench.report.columns import columns, of_the_best, recall_head
 from ann_bench.report.ranking import best_per_algorithm
 from ann_bench.results.figures import Figures
@@ -61,7 +62,7 @@ class _Results:
         if failed:
             yield Text()
             yield from _reasons(failed)
-        noted = [_note(one, note) for one in self.figures for note in one.notes]
+        noted = _notes(self.figures)
         if noted:
             yield Text()
             yield from noted
@@ -152,9 +153,17 @@ def _reason(one: Figures, which: str) -> Text:
     return Text.assemble((which, "bold"), f"  {one.status}", f": {detail}" if detail else "")
 
 
-def _note(one: Figures, note: str) -> Text:
-    """One line for a result that looks odd."""
-    return Text.assemble((_which(one), "bold"), f": {note}")
+def _notes(figures: Sequence[Figures]) -> list[Text]:
+    """A line for each result that looks odd; one line where several of an entry look odd in the same way."""
+    alike: dict[tuple[str, str], list[tuple[Figures, str]]] = {}
+    for one in figures:
+        for note in one.notes:
+            alike.setdefault((one.algorithm, wording(note)), []).append((one, note))
+    lines = []
+    for (name, _), same in alike.items():
+        which = _which(same[0][0]) if len(same) == 1 else f"{name}, {len(same)} of its results"
+        lines.append(Text.assemble((which, "bold"), f": {as_one([note for _, note in same])}"))
+    return lines
 
 
 def _which(one: Figures) -> str:

@@ -80,6 +80,17 @@ def test_notes_stand_below_the_table() -> None:
     assert not any("CPU seconds" in line for line in printed([made.bundle(), made.failed()]))
 
 
+def test_the_same_note_to_several_results_of_an_entry_is_one_line() -> None:
+    busy = [
+        dataclasses.replace(
+            made.bundle(query={"nprobe": n}), usage=Usage(cpu_inside_seconds=2, cpu_outside_seconds=10 * n)
+        )
+        for n in (2, 9)
+    ]
+    note = "faiss-ivf, 2 of its results: used 20 to 90 CPU seconds outside of the timed calls"
+    assert [line for line in printed(busy) if "CPU seconds" in line] == [note]
+
+
 def test_nothing() -> None:
     assert printed([])
 
