@@ -62,24 +62,31 @@ _OPTIONS = (
     click.option("--clients", type=click.IntRange(1, 10_000), help="Queries in flight of --mode concurrent."),
     click.option("--rate", type=Rate(), metavar="QPS|max", help="Queries a second of --mode load; max: the highest."),
     click.option("--p99", type=Latency(), help="The latency that --rate max keeps for 99 of 100 queries: 10ms."),
-    click.option(
-        "--recall", type=click.FloatRange(0, 1), help="The least recall that is ranked. Default: the track's."
-    ),
+)
+
+_RECALL = click.option(
+    "--recall", type=click.FloatRange(0, 1), help="The least recall that is ranked. Default: the track's."
 )
 
 
 def mode_options(command: Command) -> Command:
-    """Add the options to a command."""
+    """Add the options to a command that ranks what it measures."""
+    return put_options(_RECALL(command))
+
+
+def put_options(command: Command) -> Command:
+    """Add those that say how queries are put, and no more."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
-def wish(options: dict[str, Any]) -> Wish:
-    """Take the options out of those of the command."""
+def wish(options: dict[str, Any], *, ranked: bool = True) -> Wish:
+    """Take the options out of those of the command; `ranked`: the recall too."""
     from ann_bench.judge.mode import Wish
 
-    return Wish(*(options.pop(name) for name in ("mode", "clients", "rate", "p99", "recall")))
+    names = ("mode", "clients", "rate", "p99", *(["recall"] if ranked else []))
+    return Wish(*(options.pop(name) for name in names))
 
 
 def say_shared(setting: Setting, console: Console) -> None:

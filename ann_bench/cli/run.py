@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from ann_bench.cli._challenge import challenge, challenge_options
 from ann_bench.cli._mode import mode_options, say_shared, wish
 from ann_bench.cli._options import Bytes, CpuSet, Seconds, Share, messages
 from ann_bench.cli._progress import bars
 from ann_bench.errors import StorageError, UsageError
 
 if TYPE_CHECKING:
-    from ann_bench.judge.disguise import Challenge
     from ann_bench.judge.plan import Options, Plan
     from ann_bench.judge.run import Tally
     from ann_bench.results.model import Bundle
@@ -114,18 +114,7 @@ class Request:
 )
 @mode_options
 @click.option("--force", is_flag=True, help="Measure again what is there already.")
-@click.option(
-    "--challenge",
-    metavar="SEED",
-    help="Measure on the data in disguise (docs/audit.md): the truth stays, what is known of the set is of no use.",
-)
-@click.option(
-    "--challenge-by",
-    type=click.Choice(["rows", "columns", "both"]),
-    default="both",
-    show_default=True,
-    help="What a challenge changes: the numbers of rows, or coordinates, terms and tags.",
-)
+@challenge_options
 @click.option("--list", "only_list", is_flag=True, help="Show what would run, and run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(only_list: bool, **options: Any) -> int:
@@ -141,7 +130,7 @@ def command(only_list: bool, **options: Any) -> int:
 
     names = {field.name for field in dataclasses.fields(Options)}
     renamed = {
-        "challenge": _challenge(options.pop("challenge"), options.pop("challenge_by")),
+        "challenge": challenge(options),
         "repeat": Repeat(options.pop("warmups"), options.pop("until"), options.pop("canary")),
         "memory_bytes": options.pop("memory"),
         "wish": wish(options),
@@ -161,12 +150,6 @@ def command(only_list: bool, **options: Any) -> int:
     with bars(console) as progress:
         tally = execute(plan, store, force=request.force, progress=progress)
     return _show(plan, tally, store, request, console)
-
-
-def _challenge(seed: str | None, by: str) -> Challenge | None:
-    from ann_bench.judge.disguise import Challenge
-
-    return None if seed is None else Challenge(seed, rows=by != "columns", columns=by != "rows")
 
 
 def _plan(request: Request, choice: Options, console: Console, *, build: bool) -> Plan:

@@ -1,4 +1,4 @@
-"""Two entries measured in turn, batch by batch, so that whatever the machine does meets both alike."""
+"""Two entries measured in turn, so that whatever the machine does meets both alike."""
 
 from __future__ import annotations
 
@@ -23,11 +23,9 @@ def measure_pair(
     """Measure all the query configs of two entries; `keep` gets side (0 or 1) and bundle of each, failed or not.
 
     Where both fit into memory at once they take turns (see `ann_bench.judge.party`), and their bundles say so under
-    PAIR; otherwise they are measured one after the other, with a warning. There is no control batch.
-    Raises UsageError where searches change the index, or an entry is not there.
+    PAIR; otherwise they are measured one after the other, with a warning. Streams take turns by whole runs: one build
+    of each query config, then the next. Raises UsageError where an entry is not there.
     """
-    if setting.workload.mutates:
-        raise UsageError(f"the track {setting.track.name!r} changes its index: two of its entries are not compared so")
     for job in jobs:
         if job.refusal is not None:
             raise UsageError(f"{job.entry.name}: {job.refusal.status.value} ({job.refusal.detail})")
@@ -46,4 +44,4 @@ def measure_pair(
         told = {**bundle.provenance, PAIR: token} if in_turn else bundle.provenance
         keep(0 if job is jobs[0] else 1, replace(bundle, provenance=told))
 
-    measure_together(setting, [(job, job.configs) for job in jobs], questions, kept)
+    measure_together(setting, [(job, job.configs) for job in jobs], questions, kept, in_turn=True)

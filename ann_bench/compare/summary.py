@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from ann_bench.compare.figure import QPS
 from ann_bench.compare.verdict import Compared, Side
 from ann_bench.stats import LEVEL, VERDICT_LEVEL, Estimate, Verdict
 
@@ -14,19 +15,20 @@ _SIGNS = {Verdict.FASTER: "🟢", Verdict.SLOWER: "🔴", Verdict.CANNOT_TELL: "
 def sentence(one: Compared) -> str:
     """The verdict on B in one line."""
     names = f"B ({one.b.name})", f"A ({one.a.name})"
-    ratio = f"{one.ratio.value:.3f} x its queries per second at recall {one.recall:g}"
+    place = "" if one.recall is None else f" at recall {one.recall:g}"
+    ratio = f"{one.ratio.value:.3f} x its {one.figure.words}{place}"
     level = f"{100 * VERDICT_LEVEL:g} %"
-    interval = f"{level} interval {_interval(one.sure, '.4g')}"
+    interval = f"{level} interval {_interval(one.sure, '{:.4g}'.format)}"
     if one.verdict is Verdict.CANNOT_TELL:
         return f"cannot tell {names[0]} from {names[1]}: {ratio}, {interval}"
-    return f"{names[0]} is {one.verdict.value} than {names[1]}: {ratio}, {interval}"
+    return f"{names[0]} is {one.figure.verdict(one.verdict)} than {names[1]}: {ratio}, {interval}"
 
 
 def text(one: Compared) -> str:
     """All that a terminal shows of a comparison."""
     lines = [
-        f"{letter}  {side.name}  {qps.value:,.0f} QPS ({100 * LEVEL:g} %: {_interval(qps, ',.0f')})  {how}"
-        for letter, side, qps, how in _rows(one)
+        f"{letter}  {side.name}  {_level(one, level)}  {how}"
+        for letter, side, level, how in zip("AB", (one.a, one.b), one.levels, one.how, strict=True)
     ]
     return "\n".join([*lines, _method(one), *one.notes, sentence(one)])
 
@@ -36,31 +38,39 @@ def markdown(compared: Sequence[Compared], problems: Sequence[str]) -> str:
     lines = ["### ann-bench compare", ""]
     if compared:
         lines += [
-            f"| | A | B | recall | QPS of A | QPS of B | B / A | {100 * VERDICT_LEVEL:g} % interval | verdict on B |",
-            "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
+            "| | A | B | figure | at recall | A has | B has | B / A | "
+            f"{100 * VERDICT_LEVEL:g} % interval | verdict on B |",
+            "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
         ]
     for one in compared:
-        verdict = f"**{one.verdict.value}**"
-        speeds = " | ".join(f"{qps.value:,.0f} ({_interval(qps, ',.0f')})" for qps in one.qps)
+        place = "" if one.recall is None else f"{one.recall:.4g}"
+        levels = " | ".join(_level(one, level) for level in one.levels)
         lines.append(
-            f"| {_SIGNS[one.verdict]} | {_cell(one.a)} | {_cell(one.b)} | {one.recall:g} | {speeds} | "
-            f"{one.ratio.value:.3f} | {_interval(one.sure, '.4g')} | {verdict} |"
+            f"| {_SIGNS[one.verdict]} | {_cell(one.a)} | {_cell(one.b)} | {one.figure.title} | {place} | {levels} | "
+            f"{one.ratio.value:.3f} | {_interval(one.sure, '{:.4g}'.format)} | "
+            f"**{one.figure.verdict(one.verdict)}** |"
         )
+    if compared and problems:
+        lines.append("")
     lines += [f"- ❌ {_escaped(problem)}" for problem in problems]
     if compared:
         lines += ["", "<details><summary>How it was measured</summary>", ""]
-        lines += [f"- {_escaped(line)}" for one in compared for line in (_conditions(one), _method(one), *_read(one))]
-        lines += [f"- note: {_escaped(note)}" for one in compared for note in one.notes]
+        told = [line for one in compared for line in (_conditions(one), _method(one), *_read(one))]
+        told += [f"note: {note}" for one in compared for note in one.notes]
+        lines += [f"- {_escaped(line)}" for line in dict.fromkeys(told)]
         lines += ["", "</details>"]
     return "\n".join(lines) + "\n"
 
 
-def _rows(one: Compared) -> list[tuple[str, Side, Estimate, str]]:
-    return list(zip("AB", (one.a, one.b), one.qps, one.how, strict=True))
-
-
 def _read(one: Compared) -> list[str]:
-    return [f"{letter}, {side.name}: {how}" for letter, side, _, how in _rows(one)]
+    sides = zip("AB", (one.a, one.b), one.how, strict=True)
+    return [f"{letter}, {side.name}, {one.figure.title}: {how}" for letter, side, how in sides]
+
+
+def _level(one: Compared, level: Estimate) -> str:
+    """The figure of one side with its interval; the unit stands once."""
+    unit = "" if one.figure.name != QPS.name else " QPS"
+    return f"{one.figure.show(level.value)}{unit} ({100 * LEVEL:g} %: {_interval(level, one.figure.show)})"
 
 
 def _method(one: Compared) -> str:
@@ -86,8 +96,8 @@ def _cell(side: Side) -> str:
     return _escaped(side.name if side.label == side.name else f"{side.name} ({side.label})")
 
 
-def _interval(one: Estimate, form: str) -> str:
-    return f"{one.low:{form}} to {one.high:{form}}" if math.isfinite(one.low) else "no interval"
+def _interval(one: Estimate, show: Callable[[float], str]) -> str:
+    return f"{show(one.low)} to {show(one.high)}" if math.isfinite(one.low) else "no interval"
 
 
 def _escaped(text: str) -> str:

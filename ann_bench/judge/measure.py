@@ -45,20 +45,23 @@ def measure(setting: Setting, job: Job, configs: Sequence[Config], questions: Qu
     measure_together(setting, [(job, configs)], questions, lambda _, bundle: keep(bundle))
 
 
-def measure_together(setting: Setting, wanted: Wanted, questions: Questions, keep: KeepOf) -> None:
+def measure_together(
+    setting: Setting, wanted: Wanted, questions: Questions, keep: KeepOf, *, in_turn: bool = False
+) -> None:
     """Measure these configs of several jobs; `keep` gets each bundle, and its job, as soon as it is complete.
 
     An index that searches do not change serves all the query configs of a build. Jobs whose workers fit into memory at
     once take turns. What changes in the course of a run serves one query config: all its builds, then those of the
-    next.
+    next; or, `in_turn`, one build of each after the other (results are then complete with the last builds, and the
+    answers of all of them are held until then).
     """
     # the order of the queries is nothing that an entry could know, but where a result is measured once more
     seed = setting.seed or 1 + secrets.randbits(62)
     teams = [_team(setting, job, configs, seed) for job, configs in wanted]
     if setting.workload.mutates:
-        for team in teams:
-            for record in team.records:
-                _alone(setting, team.job, record, questions, partial(keep, team.job))
+        streams = [(team, record) for team in teams for record in team.records]
+        for group in [streams] if in_turn else [[one] for one in streams]:
+            _streams(setting, group, questions, keep)
         return
     for party in parties(setting, teams):
         journal = Journal.of(setting, party)
@@ -81,14 +84,17 @@ def _team(setting: Setting, job: Job, configs: Sequence[Config], seed: int) -> T
     return Team(job, records)
 
 
-def _alone(setting: Setting, job: Job, record: Record, questions: Questions, keep: Keep) -> None:
-    """All the builds of one query config of a stream."""
-    team = Team(job, [record])
-    record.journal = Journal.of(setting, [team])
+def _streams(setting: Setting, group: Sequence[tuple[Team, Record]], questions: Questions, keep: KeepOf) -> None:
+    """All the builds of some query configs of streams, one build of each in a random order after the other."""
+    journal = Journal.of(setting, list({id(team): team for team, _ in group}.values()))
+    for _, record in group:
+        record.journal = journal
     for build in range(setting.builds):
-        if not record.done:
-            one = OneBuild(setting, job, build, questions, keep, record.seed)
-            _turns([(one, team)], np.random.default_rng(0))
+        for place in np.random.default_rng([group[0][1].seed, build]).permutation(len(group)):
+            team, record = group[place]
+            if not record.done:
+                one = OneBuild(setting, team.job, build, questions, partial(keep, team.job), record.seed)
+                _turns([(one, Team(team.job, [record]))], np.random.default_rng(0))
 
 
 def _turns(parts: Sequence[tuple[OneBuild, Team]], rng: np.random.Generator) -> None:

@@ -15,7 +15,7 @@ from ann_bench.datasets.dataset import Dataset
 from ann_bench.errors import StorageError, UsageError
 from ann_bench.judge.control import Controls, Recipe
 from ann_bench.judge.measure import REFUSED, Wanted, measure_together, refuse
-from ann_bench.judge.plan import Config, Job, Plan
+from ann_bench.judge.plan import Config, Job, Plan, Setting
 from ann_bench.judge.ranges import most_answers
 from ann_bench.judge.record import Questions
 from ann_bench.progress import Progress, silent
@@ -60,7 +60,7 @@ def execute(plan: Plan, store: Store, *, force: bool = False, progress: Progress
             log.warning("no query of this set has any answer: there is no recall to measure")
         _check_room(plan, questions)
         variants = max((len(todo[job.entry.name]) for job in plan.jobs if not job.refusal), default=0)
-        questions = _with_controls(plan, questions, variants, progress)
+        questions = with_controls(plan.setting, questions, variants, progress)
         with plan.shown() as shown:
             jobs = [job for job in shown.jobs if todo[job.entry.name]]
             with measuring(store.folder):
@@ -112,9 +112,8 @@ def _check_room(plan: Plan, questions: Questions) -> None:
             )
 
 
-def _with_controls(plan: Plan, questions: Questions, variants: int, progress: Progress) -> Questions:
+def with_controls(setting: Setting, questions: Questions, variants: int, progress: Progress = silent) -> Questions:
     """The questions with control batches for so many query configs, where searches do not change the index."""
-    setting = plan.setting
     if not variants or setting.workload.mutates:
         return questions
     recipe = Recipe(1 + secrets.randbits(62), variants)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ann_bench.results.conditions import CONDITIONS
@@ -38,14 +38,14 @@ class Picture:
         return groups
 
 
-def front(points: Iterable[Figures]) -> list[Figures]:
-    """The points that no other one beats in both recall and QPS, by rising recall.
+def front(points: Iterable[Figures], merit: Callable[[Figures], float] = lambda one: one.qps) -> list[Figures]:
+    """The points that no other one beats in both recall and QPS (or another merit), by rising recall.
 
     Of equal points one is kept.
     """
     best: list[Figures] = []
-    for point in sorted(points, key=lambda one: (-one.recall, -one.qps)):
-        if not best or point.qps > best[-1].qps:
+    for point in sorted(points, key=lambda one: (-one.recall, -merit(one))):
+        if not best or merit(point) > merit(best[-1]):
             best.append(point)
     return best[::-1]
 

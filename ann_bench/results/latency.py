@@ -61,6 +61,23 @@ def latency(bundle: Bundle) -> Latency:
     return _Passes(bundle, bundle.asks, mode).figures()
 
 
+def latencies(bundle: Bundle) -> dict[tuple[int, int], Floats]:
+    """Seconds of every query (queries,) of each build, run that percentiles are of; none where batches were put."""
+    mode = bundle.identity.fields.get("mode")
+    if bundle.asks is None or mode is None:
+        return {}
+    passes = _Passes(bundle, bundle.asks, mode)
+    return {(build, run): passes.times(build, run) for build, runs in enumerate(passes.counted()) for run in runs}
+
+
+def found_rates(bundle: Bundle) -> Floats | None:
+    """The highest rate that met the goal in each build, (builds,), NaN: none; None where none was looked for."""
+    mode = bundle.identity.fields.get("mode")
+    if bundle.asks is None or mode is None or mode.get("rate") != "max":
+        return None
+    return np.array([math.nan if one is None else one.answered for one in _Passes(bundle, bundle.asks, mode).best])
+
+
 @dataclass(frozen=True)
 class _Passes:
     """All the passes of a bundle, of all searches together."""

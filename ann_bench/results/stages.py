@@ -127,6 +127,15 @@ def changes(bundle: Bundle) -> Changes:
     return Changes(seconds, rates["insert"], rates["delete"], rates["replace"])
 
 
+def whole_seconds(bundle: Bundle) -> npt.NDArray[np.float64]:
+    """The time of all operations of each build, (builds,), searches included; NaN where it broke off."""
+    found: npt.NDArray[np.float64] = np.asarray(bundle.seconds, dtype=np.float64).sum(axis=2)[:, 0]
+    for step in bundle.steps:
+        if step.kind in ("setup", "build", *CHANGES):
+            found[step.build] += step.seconds
+    return found
+
+
 def _rate(steps: Sequence[Step], kind: str) -> float:
     mine = [step for step in steps if step.kind == kind]
     points, seconds = sum(step.points for step in mine), math.fsum(step.seconds for step in mine)
