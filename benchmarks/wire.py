@@ -135,6 +135,6 @@ class _Bench:
         order = np.random.default_rng(2).permutation(self.search.queries)
         with seated(self.cpus) as apart:
             pattern = Pattern(flight, flight, alone=apart)
-            _, window, served = self.driver.serve(self.asked, self.search, order, pattern)
+            _, window, served = self.driver.serve(self.asked, self.search, order[np.newaxis], pattern)
         middle = float(np.median(served.answered - served.due)) * 1e6
         return Seen(middle, self.search.queries / window.seconds, served.busy)

@@ -34,6 +34,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A canary costs more than most tests; a warm-up is a call that most entries of tests do not count on."""
     monkeypatch.setenv("ANN_BENCH_CANARY", "0")
     monkeypatch.setenv("ANN_BENCH_WARMUPS", "0")
+    monkeypatch.setenv("ANN_BENCH_SECONDS", "0")
 
 
 @pytest.fixture(autouse=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
 if TYPE_CHECKING:
@@ -62,6 +64,13 @@ _OPTIONS = (
     click.option("--clients", type=click.IntRange(1, 10_000), help="Queries in flight of --mode concurrent."),
     click.option("--rate", type=Rate(), metavar="QPS|max", help="Queries a second of --mode load; max: the highest."),
     click.option("--p99", type=Latency(), help="The latency that --rate max keeps for 99 of 100 queries: 10ms."),
+    click.option(
+        "--seconds",
+        type=click.FloatRange(0, 3600),
+        envvar="ANN_BENCH_SECONDS",
+        metavar="S",
+        help="How long each run of these modes lasts: the query set is asked again. 0: once. Default: 2.",
+    ),
 )
 
 _RECALL = click.option(
@@ -85,8 +94,11 @@ def wish(options: dict[str, Any], *, ranked: bool = True) -> Wish:
     """Take the options out of those of the command; `ranked`: the recall too."""
     from ann_bench.judge.mode import Wish
 
-    names = ("mode", "clients", "rate", "p99", *(["recall"] if ranked else []))
-    return Wish(*(options.pop(name) for name in names))
+    names = [field.name for field in fields(Wish) if ranked or field.name != "recall"]
+    source = click.get_current_context().get_parameter_source("seconds")
+    if source is ParameterSource.ENVIRONMENT and options["mode"] == "batch":
+        options["seconds"] = None  # said for whatever is run, not for this
+    return Wish(**{name: options.pop(name) for name in names})
 
 
 def say_shared(setting: Setting, console: Console) -> None:

@@ -17,7 +17,7 @@ from ann_bench.judge.asked import Asked
 from ann_bench.judge.asker import Asker
 from ann_bench.judge.buffers import Batch
 from ann_bench.judge.failure import EntryFailure
-from ann_bench.judge.pattern import NULLS, Pattern, Served, with_nulls
+from ann_bench.judge.pattern import NULLS, Pattern, Served, in_order, with_nulls
 from ann_bench.judge.ranges import most_answers
 from ann_bench.judge.slots import Slots
 from ann_bench.judge.stopwatch import Stopwatch, Window
@@ -185,10 +185,13 @@ class Driver(Stopwatch):
     def serve(
         self, asked: Asked, search: Search, order: npt.NDArray[np.intp], pattern: Pattern
     ) -> tuple[Array, Window, Served]:
-        """The same queries one by one, in this order and pattern; answers and times in the order of the query set."""
+        """The queries one by one, in a pattern; `order` (rounds, queries) says which, each round asks all of them.
+
+        Answers (rounds, queries, k) and times are in the order of the query set.
+        """
         doing, limit = "query()", self.limits.operation_seconds
-        count = len(order)
-        queries, tags = with_nulls(asked.take(order))
+        count = order.size
+        queries, tags = with_nulls(asked.take(order.ravel()))
         slots = self._guard(doing, lambda: Slots(self.session, queries, tags, search))
         try:
             message = {
@@ -218,9 +221,7 @@ class Driver(Stopwatch):
         missing = int((slots.got == UNANSWERED).any(axis=1).sum())
         if missing:
             self._broken(f"said answered before {missing:,} of its answers were written")
-        back = np.empty_like(slots.got[:count])
-        back[order] = slots.got[:count]
-        return back, window, Served.of(times, nulls, order, pattern)
+        return in_order(slots.got[:count], order), window, Served.of(times, nulls, order, pattern)
 
     def _ref(self, ref: Ref | None) -> dict[str, Any] | None:
         """A place in a file, as the worker sees it."""

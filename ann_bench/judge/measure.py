@@ -18,8 +18,10 @@ from ann_bench.judge.blocks import blocks
 from ann_bench.judge.driver import Driver, Window
 from ann_bench.judge.failure import EntryFailure
 from ann_bench.judge.party import Journal, Seat, Team, parties, play
+from ann_bench.judge.pattern import Served
 from ann_bench.judge.plan import Config, Job, Setting
 from ann_bench.judge.record import Questions, Record, taken
+from ann_bench.judge.rounds import serve
 from ann_bench.judge.seat import seated
 from ann_bench.judge.single import of_controls
 from ann_bench.judge.variety import arguments, orders
@@ -216,27 +218,36 @@ class OneBuild:
         where = (self.build, run, search)
         shown = self.setting.shown
         asked = shown.asked(published(self.setting.dataset, operation))
-        ids, window = self._put(driver, record, asked, where)
-        record.add(where, shown.back(ids), window)
-        record.steps.append(self._step(Call("search", index, run, operation.queries), window))
+        if self.setting.mode is None:
+            ids, window = driver.search(asked, operation, record.order(*where))
+            record.add(where, shown.back(ids), window)
+            points = operation.queries
+        else:
+            answers, window, served = self._one_by_one(driver, record, asked, where)
+            record.add_pass(where, shown.back(answers), window, served)
+            points = len(answers) * operation.queries
+        record.steps.append(self._step(Call("search", index, run, points), window))
 
     def _put(
         self, driver: Driver, record: Record, asked: Asked, where: tuple[int, int, int]
     ) -> tuple[Array | Ragged, Window]:
-        """The queries of a batch at once, or one by one; a run behind the last is that of the control batch."""
+        """The queries of a batch in no run, which is where the place says that it is behind the last one; once each."""
         if self.setting.mode is None:
             return driver.search(asked, self.setting.workload.searches[where[2]], record.order(*where))
+        answers, window, _ = self._one_by_one(driver, record, asked, where)
+        return answers[0], window
+
+    def _one_by_one(
+        self, driver: Driver, record: Record, asked: Asked, where: tuple[int, int, int]
+    ) -> tuple[Array, Window, Served]:
+        """A pass of a run, or of a batch in none."""
         control = where[1] == self.setting.runs
         pattern = record.pattern((where[0], 0, where[2]) if control else where)
         assert pattern is not None
         search = self.setting.workload.searches[where[2]]
-        with seated(self.setting.cpus) as apart:
-            pattern = replace(of_controls(pattern) if control else pattern, alone=apart)
-            ids, window, served = driver.serve(asked, search, record.order(*where), pattern)
-        if not control:
-            record.passes.found[where] = served
-            record.apart = apart
-        return ids, window
+        with seated(self.setting.cpus) as record.apart:
+            pattern = replace(of_controls(pattern) if control else pattern, alone=record.apart)
+            return serve(driver, asked, search, record.orders(*where), pattern)
 
     def _change(self, place: tuple[int, int], driver: Driver, record: Record) -> None:
         """One insert, delete or replace of a run, block by block; together they have the time of one operation."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ann_bench.entries.entry import Entry
 from ann_bench.errors import UsageError, unknown
-from ann_bench.judge.pattern import Pattern, poisson
+from ann_bench.judge.pattern import Pattern, poisson, rounds_at
 from ann_bench.judge.quest import next_rate
 from ann_bench.results.trials import Trial
 from ann_bench.workload import Workload
@@ -17,10 +17,13 @@ from ann_bench.workload import Workload
 #: The kinds, and the options that each of them takes.
 KINDS: dict[str, tuple[str, ...]] = {
     "batch": (),
-    "latency": ("recall",),
-    "concurrent": ("clients", "recall"),
-    "load": ("rate", "p99", "recall"),
+    "latency": ("recall", "seconds"),
+    "concurrent": ("clients", "recall", "seconds"),
+    "load": ("rate", "p99", "recall", "seconds"),
 }
+
+#: How long a run goes on where nothing else is wished for.
+SECONDS = 2.0
 
 #: What stands in the place of a rate where the highest one is looked for.
 HIGHEST = math.inf
@@ -38,19 +41,22 @@ class Wish:
     rate: float | None = None
     p99: float | None = None
     recall: float | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
 class Mode:
     """`latency`, `concurrent` with `clients`, or `load` with a `rate` a second.
 
-    A rate of HIGHEST looks for the highest one whose 99th percentile is at most `p99` seconds.
+    A rate of HIGHEST looks for the highest one whose 99th percentile is at most `p99` seconds. A pass asks the whole
+    query set again, in another order, until `seconds` are over (0: every query once).
     """
 
     kind: str
     clients: int = 1
     rate: float = math.nan
     p99: float = math.nan
+    seconds: float = 0.0
 
     @property
     def searches(self) -> bool:
@@ -59,11 +65,23 @@ class Mode:
 
     def to_json(self) -> dict[str, Any]:
         """As part of an identity."""
+        fields: dict[str, Any] = {"kind": self.kind}
         if self.kind == "concurrent":
-            return {"kind": self.kind, "clients": self.clients}
+            fields["clients"] = self.clients
         if self.kind == "load":
-            return {"kind": self.kind, **({"rate": "max", "p99": self.p99} if self.searches else {"rate": self.rate})}
-        return {"kind": self.kind}
+            fields |= {"rate": "max", "p99": self.p99} if self.searches else {"rate": self.rate}
+        return {**fields, **({"seconds": self.seconds} if self.seconds else {})}
+
+    @staticmethod
+    def from_json(fields: Mapping[str, Any]) -> Mode:
+        """The mode of an identity."""
+        return Mode(
+            str(fields["kind"]),
+            clients=int(fields.get("clients", 1)),
+            rate=HIGHEST if fields.get("rate") == "max" else float(fields.get("rate", math.nan)),
+            p99=float(fields.get("p99", math.nan)),
+            seconds=float(fields.get("seconds", 0.0)),
+        )
 
     def callers(self, entry: Entry, cpus: int) -> int:
         """How many threads of the worker may call the entry at once."""
@@ -74,20 +92,21 @@ class Mode:
     def pattern(self, callers: int, count: int, seed: Sequence[int], before: Sequence[Trial] = ()) -> Pattern | None:
         """The next pass of so many queries, `before` being those of this build; None where nothing is left to try."""
         if self.kind != "load":
-            return Pattern(callers, self.clients)
-        if not self.searches:
-            return Pattern(callers, schedule=poisson(self.rate, count, seed), rate=self.rate)
-        if not before:
-            return Pattern(callers, clients=2 * callers)
-        rate = next_rate(before, self.p99)
-        return None if rate is None else Pattern(callers, schedule=poisson(rate, count, seed), rate=rate)
+            return Pattern(callers, self.clients, seconds=self.seconds)
+        if self.searches and not before:
+            return Pattern(callers, clients=2 * callers, seconds=self.seconds)
+        rate = next_rate(before, self.p99) if self.searches else self.rate
+        if rate is None:
+            return None
+        asks = count * rounds_at(rate, count, self.seconds)
+        return Pattern(callers, schedule=poisson(rate, asks, seed), rate=rate, seconds=self.seconds)
 
 
 def mode_of(wish: Wish, workload: Workload, track: str, cpus: int) -> Mode | None:
     """The mode that is asked for, None for whole batches; UsageError where it makes no sense or does not apply."""
     if wish.mode not in KINDS:
         raise unknown("mode", wish.mode, KINDS)
-    for name in ("clients", "rate", "p99", "recall"):
+    for name in ("clients", "rate", "p99", "recall", "seconds"):
         if getattr(wish, name) is not None and name not in KINDS[wish.mode]:
             fitting = " or ".join(kind for kind, options in KINDS.items() if name in options)
             raise UsageError(f"--{name} is for --mode {fitting}")
@@ -103,16 +122,17 @@ def mode_of(wish: Wish, workload: Workload, track: str, cpus: int) -> Mode | Non
             f"--mode {wish.mode} does not apply to this data set: its queries ask for all rows within a radius; "
             "leave --mode out"
         )
+    seconds = SECONDS if wish.seconds is None else wish.seconds
     if wish.mode == "load":
-        return _load(wish)
-    return Mode(wish.mode, clients=(wish.clients or cpus) if wish.mode == "concurrent" else 1)
+        return _load(wish, seconds)
+    return Mode(wish.mode, clients=(wish.clients or cpus) if wish.mode == "concurrent" else 1, seconds=seconds)
 
 
-def _load(wish: Wish) -> Mode:
+def _load(wish: Wish, seconds: float) -> Mode:
     if wish.rate is None:
         raise UsageError("--mode load needs a rate: give --rate 1000 (queries a second), or --rate max with --p99 10ms")
     if wish.rate == HIGHEST and wish.p99 is None:
         raise UsageError("--rate max needs the latency that is to be kept: give --p99, such as --p99 10ms")
     if wish.rate != HIGHEST and wish.p99 is not None:
         raise UsageError("--p99 is for --rate max")
-    return Mode("load", rate=wish.rate, p99=math.nan if wish.p99 is None else wish.p99)
+    return Mode("load", rate=wish.rate, p99=math.nan if wish.p99 is None else wish.p99, seconds=seconds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ann_bench.arrays import Array
 from ann_bench.judge.control import Answered, Controls
 from ann_bench.judge.driver import Window
-from ann_bench.judge.pattern import Pattern
+from ann_bench.judge.pattern import Pattern, Served
 from ann_bench.judge.plan import Config, Setting
 from ann_bench.judge.provenance import provenance
 from ann_bench.judge.scores import score
@@ -67,6 +67,7 @@ class Record:
     _usages: dict[int, Usage] = field(default_factory=dict)
     _began: dict[tuple[int, int], float] = field(default_factory=dict)
     _answers: list[tuple[int, Answers]] = field(default_factory=list)
+    _places: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     _controls: dict[tuple[int, int], Answered] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -118,13 +119,19 @@ class Record:
             array[build] = nothing
         self._usages.pop(build, None)
         self._controls = {place: one for place, one in self._controls.items() if place[0] != build}
-        self.passes = Passes({place: one for place, one in self.passes.found.items() if place[0] != build})
+        self.passes = self.passes.but(build)
         self._began = {place: began for place, began in self._began.items() if place[0] != build}
 
     def order(self, build: int, run: int, search: int) -> npt.NDArray[np.intp]:
         """The random order in which this batch asks its queries."""
+        return next(self.orders(build, run, search))
+
+    def orders(self, build: int, run: int, search: int) -> Iterator[npt.NDArray[np.intp]]:
+        """The random orders of its rounds, where it asks them several times."""
         count = self.setting.workload.searches[search].queries
-        return np.random.default_rng([self.seed, build, run, search]).permutation(count)
+        rng = np.random.default_rng([self.seed, build, run, search])
+        while True:
+            yield rng.permutation(count)
 
     def pattern(self, place: tuple[int, int, int]) -> Pattern | None:
         """How this batch puts its queries one by one; None where whole batches are put, or nothing is left to try."""
@@ -141,15 +148,26 @@ class Record:
 
     def add(self, place: tuple[int, int, int], ids: Array | Ragged, window: Window) -> None:
         """Keep the answers of build, run, search; equal answers are kept once, in the place where they came first."""
-        stored = _stored(ids)
-        search = place[2]
         self.seconds[place], self._cpu_seconds[place] = window.seconds, window.cpu_seconds
-        for index, (other_search, other) in enumerate(self._answers):
-            if other_search == search and _equal(other, stored):
-                self.answer_of[place] = index
-                return
-        self.answer_of[place] = len(self._answers)
+        self.answer_of[place] = self._kept(place[2], _stored(ids))
+
+    def add_pass(self, place: tuple[int, int, int], ids: Array, window: Window, served: Served) -> None:
+        """Keep the answers (rounds, queries, k) of a pass; its time counts as that of one of its rounds."""
+        rounds = len(ids)
+        self.passes.found[place] = served
+        self.passes.answers[place] = [self._kept(place[2], _stored(one)) for one in ids]
+        self.seconds[place], self._cpu_seconds[place] = window.seconds / rounds, window.cpu_seconds / rounds
+        self.answer_of[place] = self.passes.answers[place][0]
+
+    def _kept(self, search: int, stored: Answers) -> int:
+        """Where these answers are kept: with equal ones of the same search, or behind all others."""
+        places = self._places.setdefault((search, _hash(stored)), [])
+        for index in places:
+            if _equal(self._answers[index][1], stored):
+                return index
+        places.append(len(self._answers))
         self._answers.append((search, stored))
+        return len(self._answers) - 1
 
     def add_control(self, place: tuple[int, int], ids: Array | Ragged, window: Window) -> None:
         """Keep what the control batch of build, search gave to the sample."""
@@ -194,6 +212,7 @@ class Record:
     def release(self) -> None:
         """Forget the answers, once they are kept elsewhere: a long stream gives hundreds of megabytes of them."""
         self._answers.clear()
+        self._places.clear()
         self._controls.clear()
 
     def _scores(self, questions: Questions) -> tuple[Score, ...]:
@@ -238,6 +257,11 @@ def taken(ids: Array | Ragged, numbers: npt.NDArray[np.int64]) -> Array | Ragged
 def _stored(ids: Array | Ragged) -> Answers:
     """As they are stored; those within a radius come as they are stored."""
     return ids if isinstance(ids, Ragged) else stored_ids(ids)
+
+
+def _hash(answers: Answers) -> int:
+    """Equal for equal answers, and quick to compare."""
+    return hash(np.ascontiguousarray(answers.ids if isinstance(answers, Ragged) else answers).tobytes())
 
 
 def _equal(one: Answers, other: Answers) -> bool:

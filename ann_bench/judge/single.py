@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,9 +15,17 @@ Place = tuple[int, int, int]
 
 @dataclass
 class Passes:
-    """What was noted of each pass, by build, run and search."""
+    """What was noted of each pass, by build, run and search; which of the answers each of its rounds gave."""
 
     found: dict[Place, Served] = field(default_factory=dict)
+    answers: dict[Place, list[int]] = field(default_factory=dict)
+
+    def but(self, build: int) -> Passes:
+        """The same without a build."""
+        return Passes(
+            {place: one for place, one in self.found.items() if place[0] != build},
+            {place: one for place, one in self.answers.items() if place[0] != build},
+        )
 
     def before(self, place: Place) -> list[Trial]:
         """The passes of the same build and search so far."""
@@ -28,21 +35,25 @@ class Passes:
 
     def asks(self, shape: Place, counts: tuple[int, ...]) -> Asks | None:
         """All of them as they are stored; None where there are none."""
-        return _stored(self.found, shape, counts) if self.found else None
+        return self._stored(shape, counts) if self.found else None
 
-
-def _stored(found: Mapping[Place, Served], shape: Place, counts: tuple[int, ...]) -> Asks:
-    ends = np.cumsum([0, *counts]).tolist()
-    calls = max(len(one.null) for one in found.values())
-    due, sent, answered = np.full((3, *shape[:2], ends[-1]), np.nan)
-    busy, rate = np.full((2, *shape), np.nan)
-    null = np.full((*shape, calls), np.nan)
-    for (build, run, search), one in found.items():
-        own = slice(ends[search], ends[search + 1])
-        due[build, run, own], sent[build, run, own], answered[build, run, own] = one.due, one.sent, one.answered
-        place = build, run, search
-        busy[place], rate[place], null[place] = one.busy, one.rate, one.null
-    return Asks(due, sent, answered, null, busy, rate)
+    def _stored(self, shape: Place, counts: tuple[int, ...]) -> Asks:
+        ends = np.cumsum([0, *counts]).tolist()
+        rounds = max(len(one.due) for one in self.found.values())
+        calls = max(len(one.null) for one in self.found.values())
+        times = np.full((3, *shape[:2], rounds, ends[-1]), np.nan)
+        busy, rate = np.full((2, *shape), np.nan)
+        null = np.full((*shape, calls), np.nan)
+        answer_of = np.full((*shape[:2], rounds, shape[2]), -1, dtype=np.int32)
+        for place, one in self.found.items():
+            build, run, search = place
+            own = slice(ends[search], ends[search + 1])
+            times[:, build, run, : len(one.due), own] = one.due, one.sent, one.answered
+            busy[place], rate[place], null[place][: len(one.null)] = one.busy, one.rate, one.null
+            mine = self.answers[place]
+            answer_of[build, run, : len(mine), search] = mine
+        due, sent, answered = times.reshape(3, *shape[:2], -1)
+        return Asks(due, sent, answered, null, busy, rate, answer_of)
 
 
 def of_controls(pattern: Pattern) -> Pattern:

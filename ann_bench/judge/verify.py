@@ -16,6 +16,7 @@ from ann_bench.judge.verify_asks import complete, verify_asks
 from ann_bench.judge.verify_control import must_equal, must_fit, verify_control
 from ann_bench.judge.verify_steps import verify_steps
 from ann_bench.results.model import Bundle, Status
+from ann_bench.results.rounds import answers_of
 from ann_bench.tracks import find_track
 from ann_bench.truth.model import AnyTruth, Problem
 from ann_bench.truth.problems import problems
@@ -132,7 +133,7 @@ def _status(bundle: Bundle) -> None:
 
 def _search_of(bundle: Bundle, index: int) -> int:
     """The search that an array of answers belongs to."""
-    places = np.argwhere(bundle.answer_of == index)
+    places = np.argwhere(answers_of(bundle) == index)
     if not len(places):
         raise ResultError(f"the answers {index} belong to no batch")
-    return int(places[0][2])
+    return int(places[0][3])

@@ -11,6 +11,7 @@ import numpy as np
 from ann_bench.errors import ResultError
 from ann_bench.judge.verify_asks import passes_of
 from ann_bench.results.model import STEP_KINDS, Bundle, Status, Step
+from ann_bench.results.rounds import rounds_made
 
 #: Kinds that are no operation; operations that may take several calls.
 _BEFORE, _IN_BLOCKS = ("create", "set", "setup", "warmup"), ("insert", "replace")
@@ -33,7 +34,7 @@ def verify_steps(bundle: Bundle) -> None:
     if all(math.isnan(step.began) for step in bundle.steps):
         return
     for build in range(bundle.seconds.shape[0]):
-        expected = tuple(_expected(bundle, passes_of(bundle, build)))
+        expected = tuple(_expected(bundle, build, passes_of(bundle, build)))
         steps = [step for step in bundle.steps if step.build == build]
         _times(build, steps)
         complete = _order(build, steps, expected)
@@ -42,20 +43,32 @@ def verify_steps(bundle: Bundle) -> None:
     _searches(bundle)
 
 
-def _expected(bundle: Bundle, runs: int) -> Iterator[_Call]:
+def _expected(bundle: Bundle, build: int, runs: int) -> Iterator[_Call]:
     """The operations of one build of so many runs, in order."""
     operations: Sequence[Mapping[str, Any]] = bundle.identity["workload"]
     built = operations[0]["op"] == "build"
+    numbers = _numbers(operations)
+
+    def rounds(run: int, place: int) -> int:
+        """How often it was done: of queries one by one, how many rounds there were; one where it never was."""
+        return max(1, rounds_made(bundle, build, run, numbers[place])) if place in numbers else 1
+
     if built:
         yield _Call(-1, 0, "build", _points(operations[0]))
     for run in range(runs):
         for place, operation in enumerate(operations):
             if place or not built:
-                yield _Call(run, place, operation["op"], _points(operation))
+                yield _Call(run, place, operation["op"], _points(operation) * rounds(run, place))
     if bundle.control is not None:
         for place, operation in enumerate(operations):
             if operation["op"] == "search":
                 yield _Call(-1, place, "control", operation["queries"])
+
+
+def _numbers(operations: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+    """Which of the searches each operation is that is one."""
+    places = [place for place, operation in enumerate(operations) if operation["op"] == "search"]
+    return {place: number for number, place in enumerate(places)}
 
 
 def _points(operation: Mapping[str, Any]) -> int:
@@ -97,14 +110,15 @@ def _order(build: int, steps: Sequence[Step], expected: Sequence[_Call]) -> bool
 
 def _searches(bundle: Bundle) -> None:
     """The times of batches stand in two places and must be the same."""
-    operations = bundle.identity["workload"]
-    numbers = [place for place, operation in enumerate(operations) if operation["op"] == "search"]
-    search_of = {place: number for number, place in enumerate(numbers)}
+    search_of = _numbers(bundle.identity["workload"])
     runs: dict[tuple[int, ...], float] = {}
     control: dict[tuple[int, ...], float] = {}
     for step in bundle.steps:
         if step.kind == "search":
-            runs[step.build, step.run, search_of[step.operation]] = step.seconds
+            search = search_of[step.operation]
+            runs[step.build, step.run, search] = step.seconds / max(
+                1, rounds_made(bundle, step.build, step.run, search)
+            )
         elif step.kind == "control":
             control[step.build, search_of[step.operation]] = step.seconds
     stored = [(bundle.seconds, runs)] + ([(bundle.control.seconds, control)] if bundle.control else [])

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ann_bench.results.model import Bundle, Control
+from ann_bench.results.rounds import answers_of
 from ann_bench.stats import mean, median
 
 Floats = npt.NDArray[np.float64]
@@ -85,7 +86,7 @@ def _pairs(bundle: Bundle, control: Control, search: int) -> Floats:
     numbers = control.numbers[search]
     builds = np.flatnonzero(control.answer_of[:, search] >= 0)
     unseen = [control.scores[control.answer_of[build, search]].recalls for build in builds]
-    given = bundle.answer_of[builds, :, search].ravel()
+    given = answers_of(bundle)[builds, ..., search].ravel()
     published = [bundle.scores[answer].recalls[numbers] for answer in given[given >= 0]]
     if not unseen or not published:
         return np.zeros((0, 2))

@@ -17,6 +17,7 @@ from ann_bench.results.latency import columns, latency, mode_text
 from ann_bench.results.model import INVALID_KINDS, Bundle, Identity, Score, Status
 from ann_bench.results.notes import notes
 from ann_bench.results.repeats import canary_drift, goal_note
+from ann_bench.results.rounds import answers_of
 from ann_bench.results.stages import Stage, build_seconds, changes, changes_index, stages
 from ann_bench.stats import Estimate, mean, median, median_estimate, recall_estimate
 
@@ -251,8 +252,10 @@ class Repeats:
 def repeats(bundle: Bundle) -> Repeats:
     """What the figures of a bundle are medians and means of."""
     means = np.array([_mean_of(score, score.hits) for score in bundle.scores])
-    used = _used(bundle)
-    return Repeats(_runs(used, means), _rates(bundle), _query_means(used, _queries(bundle, means), means))
+    used, rates = _used(bundle), _rates(bundle)
+    rounds = _runs(used, means).reshape(*rates.shape, -1)
+    recalls = np.array([[mean(run) for run in build] for build in rounds]).reshape(rates.shape)
+    return Repeats(recalls, rates, _query_means(used, _queries(bundle, means), means))
 
 
 def _runs_made(bundle: Bundle) -> int:
@@ -297,8 +300,9 @@ def _rates(bundle: Bundle) -> Floats:
 
 
 def _used(bundle: Bundle) -> npt.NDArray[np.int32]:
-    """`answer_of` with -1 wherever an answer does not count."""
-    given = bundle.answer_of
+    """Answers of (builds, rounds of all runs, searches), -1 wherever one does not count: a round counts as a run."""
+    rounds = answers_of(bundle)
+    given = rounds.reshape(len(rounds), -1, rounds.shape[-1]) if rounds.size else bundle.answer_of
     return np.where(_counted(given >= 0), given, -1).astype(np.int32) if given.size else given
 
 
@@ -370,10 +374,11 @@ def _query_means(used: npt.NDArray[np.int32], queries: list[Floats], means: Floa
 
 def _invalid(bundle: Bundle) -> dict[str, int]:
     """Invalid ids of each kind in the run that has the most of them."""
-    runs = np.zeros((*bundle.answer_of.shape[:2], len(INVALID_KINDS)), dtype=np.int64)
-    for (build, run, _), answer in np.ndenumerate(bundle.answer_of):
+    given = answers_of(bundle)
+    runs = np.zeros((*given.shape[:3], len(INVALID_KINDS)), dtype=np.int64)
+    for (*place, _), answer in np.ndenumerate(given):
         if answer >= 0:
-            runs[build, run] += [bundle.scores[answer].invalid.get(kind, 0) for kind in INVALID_KINDS]
+            runs[tuple(place)] += [bundle.scores[answer].invalid.get(kind, 0) for kind in INVALID_KINDS]
     runs = runs.reshape(-1, len(INVALID_KINDS))
     worst = runs[int(runs.sum(axis=1).argmax())].tolist() if len(runs) else [0] * len(INVALID_KINDS)
     return dict(zip(INVALID_KINDS, worst, strict=True))

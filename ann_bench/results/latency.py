@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ann_bench.results.model import Asks, Bundle
+from ann_bench.results.rounds import by_round
 from ann_bench.results.trials import Trial, highest, percentile, trial
 from ann_bench.stats import NOTHING, Estimate, median, median_estimate, percentile_estimate
 
@@ -43,14 +44,15 @@ class Latency:
 
 
 def mode_text(mode: Mapping[str, Any] | None) -> str:
-    """The mode of an identity in a few words: `batch`, `latency`, `concurrent 8`, `load 1,000/s`."""
+    """The mode of an identity in a few words: `batch`, `latency for 2 s`, `concurrent 8 for 2 s`, `load 1,000/s`."""
     if mode is None:
         return "batch"
+    lasting = f" for {mode['seconds']:g} s" if "seconds" in mode else ""
     if mode.get("rate") == "max":
-        return f"load, p99 <= {1e3 * mode['p99']:g} ms"
+        return f"load, p99 <= {1e3 * mode['p99']:g} ms{lasting}"
     if "rate" in mode:
-        return f"load {mode['rate']:,g}/s"
-    return " ".join(str(mode[name]) for name in ("kind", "clients") if name in mode)
+        return f"load {mode['rate']:,.10g}/s{lasting}"
+    return " ".join(str(mode[name]) for name in ("kind", "clients") if name in mode) + lasting
 
 
 def latency(bundle: Bundle) -> Latency:
@@ -130,20 +132,21 @@ class _Passes:
 
     def figures(self) -> Latency:
         late = [[self.times(build, run) for run in runs] for build, runs in enumerate(self.counted())]
-        flat = [run for runs in late for run in runs]
+        flat = [run for runs in late for run in runs if np.isfinite(run).any()]
         found = {name: percentile_estimate(late, share) for name, share in SHARES.items()}
         null = self.asks.null[np.isfinite(self.asks.null)]
         return Latency(
             percentiles=found,
-            slowest=max((float(run.max()) for run in flat), default=math.nan),
+            slowest=max((float(np.nanmax(run)) for run in flat), default=math.nan),
             wire=median(null),
             rate=self.rate(),
             notes=tuple(note for note in (self.goal_note(), self.client_note()) if note),
         )
 
     def times(self, build: int, run: int) -> Floats:
-        """The latencies of a run."""
-        return np.asarray(self.asks.answered[build, run] - self.asks.due[build, run])
+        """The latencies of a run, (rounds, queries)."""
+        asks = self.asks
+        return by_round(asks.answered[build, run] - asks.due[build, run], sum(self.bundle.counts))
 
     def rate(self) -> Estimate:
         if not self.searching:
@@ -195,7 +198,7 @@ class _Passes:
         if not counted:
             return ""
         lag = percentile(np.concatenate([(self.asks.sent - self.asks.due)[place] for place in counted]), 0.99)
-        late = percentile(np.concatenate([self.times(*place) for place in counted]), 0.99)
+        late = percentile(np.concatenate([self.times(*place).ravel() for place in counted]), 0.99)
         if lag <= max(LATE_SECONDS, LATE_SHARE * late):
             return ""
         return (

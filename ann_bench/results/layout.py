@@ -33,11 +33,13 @@ from ann_bench.results.model import (
     Step,
     Usage,
 )
+from ann_bench.results.rounds import answers_of
 
 FORMAT = "ann-bench bundle"
 #: 2: the steps lie in arrays. In files of version 1 they are part of the manifest, without times of day and memory.
 #: 3: answers of range searches, of any number to a query.
-VERSION = 3
+#: 4: single queries that a run asks several times.
+VERSION = 4
 
 #: What every identity says; figures and tables rely on it.
 REQUIRED = (
@@ -75,6 +77,8 @@ def fill(file: h5py.File, bundle: Bundle) -> None:
         asks = file.create_group("asks")
         for name in _ASKS:
             _put(asks, name, np.asarray(getattr(bundle.asks, name), dtype="<f8"))
+        if bundle.asks.answer_of is not None:
+            _put(asks, "answer_of", np.asarray(bundle.asks.answer_of, dtype="<i4"))
 
 
 def _put_scored(group: h5py.Group, answers: Sequence[Answers], scores: Sequence[Score]) -> None:
@@ -145,10 +149,15 @@ def take(file: h5py.File, *, answers: bool) -> Bundle:
         truths=tuple(manifest["truths"]),
         stats=manifest["stats"],
         control=_control(file["control"], answers=answers) if "control" in file else None,
-        asks=Asks(**{name: file["asks"][name][()] for name in _ASKS}) if "asks" in file else None,
+        asks=_asks(file["asks"]) if "asks" in file else None,
     )
     _check(bundle)
     return bundle
+
+
+def _asks(group: h5py.Group) -> Asks:
+    answer_of = group["answer_of"][()] if "answer_of" in group else None
+    return Asks(**{name: group[name][()] for name in _ASKS}, answer_of=answer_of)
 
 
 def _check(bundle: Bundle) -> None:
@@ -160,16 +169,21 @@ def _check(bundle: Bundle) -> None:
         raise ValueError("it names answers that it does not hold")
     if bundle.asks is not None:
         _check_asks(bundle.asks, shape, sum(bundle.counts))
+        if np.max(answers_of(bundle), initial=-1) >= len(bundle.scores):
+            raise ValueError("its rounds name answers that it does not hold")
     if bundle.control is not None:
         _check_control(bundle.control, (shape[0], shape[2]))
 
 
 def _check_asks(asks: Asks, shape: tuple[int, ...], queries: int) -> None:
     """The same for the times of single queries."""
+    rounds = 1 if asks.answer_of is None else np.shape(asks.answer_of)[2]
     single = {np.shape(array) for array in (asks.due, asks.sent, asks.answered)}
     passes = {np.shape(array) for array in (asks.busy, asks.rate)}
-    if single != {(*shape[:2], queries)} or passes != {shape} or np.shape(asks.null)[:3] != shape:
+    if single != {(*shape[:2], rounds * queries)} or passes != {shape} or np.shape(asks.null)[:3] != shape:
         raise ValueError("its times of single queries do not fit its builds, runs and searches")
+    if asks.answer_of is not None and np.shape(asks.answer_of) != (*shape[:2], rounds, shape[2]):
+        raise ValueError("its rounds do not fit its builds, runs and searches")
 
 
 def _check_control(control: Control, shape: tuple[int, int]) -> None:

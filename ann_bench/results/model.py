@@ -168,11 +168,13 @@ class Control:
 class Asks:
     """Times of single queries, of results whose queries were put one by one. Raw; seconds from the beginning of a pass.
 
-    `due`, `sent` and `answered` have shape (builds, runs, queries), the queries of all searches one after the other, in
-    the order of the query set: when a query was scheduled (where clients wait: when it was sent), when the client sent
-    it, when its answer had been copied. NaN: never. `null` (builds, runs, searches, calls) are seconds of calls in
-    which the entry had no part. `busy` (builds, runs, searches) is the share of the time in which the client itself was
-    at work, `rate` the queries a second that were asked for (NaN: clients that wait).
+    `due`, `sent` and `answered` have shape (builds, runs, asks), the queries of all searches one after the other, in
+    the order of the query set, and once more for every further round of the pass: when a query was scheduled (where
+    clients wait: when it was sent), when the client sent it, when its answer had been copied. NaN: never. `null`
+    (builds, runs, searches, calls) are seconds of calls in which the entry had no part. `busy` (builds, runs,
+    searches) is the share of the time in which the client itself was at work, `rate` the queries a second that were
+    asked for (NaN: clients that wait). `answer_of` (builds, runs, rounds, searches) says which of the answers a round
+    gave (-1: there was none); None where every query was asked once, as in files from before there were rounds.
     """
 
     due: npt.NDArray[np.float64]
@@ -181,6 +183,7 @@ class Asks:
     null: npt.NDArray[np.float64]
     busy: npt.NDArray[np.float64]
     rate: npt.NDArray[np.float64]
+    answer_of: npt.NDArray[np.int32] | None = None
 
 
 @dataclass(frozen=True)
@@ -190,7 +193,7 @@ class Bundle:
     `answers` holds the distinct arrays of ids (queries, k), in the order of the query set, -1 where there is
     no answer (or the lists of ids of range searches); `scores` one score for each. `answer_of[b, r, s]` says which
     of them build `b`, run `r`, search `s` gave (-1: it never came), `seconds[b, r, s]` how long that batch took (NaN:
-    never).
+    never). Of queries that were put one by one it is the first round, and the mean time of a round.
     `counts[s]` is the number of queries in search `s`. `truths` are the keys of the ground truths, one per search.
     `steps` are all the calls, build by build in the order of time.
     `control` is None where no control batch came back, as in files from before there were any; `asks` where whole

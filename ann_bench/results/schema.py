@@ -44,10 +44,11 @@ SCORED = (
 
 TOP = (
     Place("manifest", ("uint8",), ("n",), "JSON, see below"),
-    Place("seconds", ("float64",), _RUNS, "how long a batch took; NaN: it never ended"),
-    Place("answer_of", ("int32",), _RUNS, "which of the distinct answers the batch gave; -1: none"),
+    Place("seconds", ("float64",), _RUNS, "how long a batch took (one by one: a round); NaN: it never ended"),
+    Place("answer_of", ("int32",), _RUNS, "which of the distinct answers the batch gave (one by one: its first round); "
+          "-1: none"),
     *SCORED,
-)
+)  # fmt: skip
 
 STEPS = (
     Place("kind", ("int32",), ("n",), "place in the manifest's `step_kinds`: `create` (import and constructor), `set` "
@@ -76,15 +77,17 @@ CONTROL = (
 )  # fmt: skip
 
 ASKS = (
-    Place("due", ("float64",), ("builds", "runs", "queries"), "when a query was scheduled, in seconds from the "
+    Place("due", ("float64",), ("builds", "runs", "asks"), "when a query was scheduled, in seconds from the "
           "beginning of its pass (where clients wait: when it was sent); queries of all searches, one search after "
-          "the other, in the order of the query set; NaN: never"),
-    Place("sent", ("float64",), ("builds", "runs", "queries"), "when the client sent it"),
-    Place("answered", ("float64",), ("builds", "runs", "queries"), "when its answer had been copied"),
+          "the other, in the order of the query set, and so on for every further round; NaN: never"),
+    Place("sent", ("float64",), ("builds", "runs", "asks"), "when the client sent it"),
+    Place("answered", ("float64",), ("builds", "runs", "asks"), "when its answer had been copied"),
     Place("null", ("float64",), ("builds", "runs", "searches", "calls"), "seconds of calls on the same way in which "
           "the entry has no part"),
     Place("busy", ("float64",), _RUNS, "the share of the time in which the client itself was at work"),
     Place("rate", ("float64",), _RUNS, "queries a second asked for; NaN: clients that wait"),
+    Place("answer_of", ("int32",), ("builds", "runs", "rounds", "searches"), "which of the distinct answers a round "
+          "gave; -1: the run had no such round; missing in files of version 3: one round"),
 )  # fmt: skip
 
 #: Groups of the file, "" for its root.

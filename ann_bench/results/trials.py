@@ -44,9 +44,9 @@ def highest(trials: Sequence[Trial], p99: float) -> Trial | None:
 
 
 def trial(rate: float, due: Floats, sent: Floats, answered: Floats) -> Trial:
-    """What a pass shows, from when each query was due, sent and answered."""
+    """What a pass shows, from when each query was due, sent and answered; NaN stands for a query that was not asked."""
     first, last = float(np.nanmin(due)), float(np.nanmax(answered))
-    speed = len(due) / max(last - first, 1e-9)
+    speed = np.isfinite(answered).sum() / max(last - first, 1e-9)
     return Trial(rate, speed, percentile(answered - due, 0.99), kept_up(due, sent))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ann_bench.results.model import Bundle
+from ann_bench.results.rounds import answers_of
 from ann_bench.site.difficulty import difficulty, grouped
 
 #: Queries that are listed by number, the worst first.
@@ -48,7 +49,8 @@ def _sums(bundle: Bundle) -> tuple[Ints, Ints, Ints]:
     """Hits, strict hits and possible hits of each query over all answers that were given."""
     total = max((len(score.possible) for score in bundle.scores), default=0)
     sums = np.zeros((3, total), dtype=np.int64)
-    answers, times = np.unique(bundle.answer_of[bundle.answer_of >= 0], return_counts=True)
+    given = answers_of(bundle)
+    answers, times = np.unique(given[given >= 0], return_counts=True)
     for answer, weight in zip(answers.tolist(), times.tolist(), strict=True):
         score = bundle.scores[answer]
         for row, values in enumerate((score.hits, score.hits_strict, score.possible)):

@@ -22,10 +22,11 @@ def percentile_estimate(values: Sequence[Sequence[npt.ArrayLike]], share: float)
     """A percentile of latencies with its interval, from seconds: for each build, for each of its runs an array.
 
     The value is the median over builds of the percentile of all latencies of a build; `share` is 0.99 for p99. NaN
-    marks a query that was never answered.
+    marks a query that was never answered. A run that asked its queries several times has an array (rounds, queries).
 
-    Builds are resampled where there are several, else runs; and queries, for what is common to all runs: where all
-    arrays have the same length, place q is taken for the same query in each. The deviations are added. To resample a
+    Builds are resampled where there are several, else runs (with all their rounds); and queries, for what is common to
+    all rounds of all runs: where all of them have the same length, place q is taken for the same query in each. The
+    deviations are added. To resample a
     percentile is to draw its rank. No interval (NaN) where queries are so few that it would
     end beyond the slowest one: p99 takes 368 of them, p99.9 takes 3,688.
     """
@@ -53,7 +54,7 @@ def percentile_estimate(values: Sequence[Sequence[npt.ArrayLike]], share: float)
 
 @dataclass(frozen=True)
 class _Spread:
-    """How many independent queries all the runs are worth.
+    """How many independent queries all the rounds of all runs are worth.
 
     A query that is slow once may be slow always, or may have been unlucky. `queries` is how many queries of a single
     run would place the percentile as well as all runs do; `common` is the same for what the runs have in common only,
@@ -66,8 +67,9 @@ class _Spread:
     @classmethod
     def of(cls, builds: Sequence[list[Floats]], centres: Floats, share: float) -> _Spread:
         """From which latencies are below the percentile of their build."""
-        below = [run <= centre for runs, centre in zip(builds, centres.tolist(), strict=True) for run in runs]
-        known = [~np.isnan(run) for runs in builds for run in runs]
+        placed = [(one, centre) for runs, centre in zip(builds, centres.tolist(), strict=True) for one in _rows(runs)]
+        below = [one <= centre for one, centre in placed]
+        known = [~np.isnan(one) for one, _ in placed]
         total, lengths = sum(int(one.sum()) for one in known), {len(one) for one in known}
         if len(lengths) > 1 or len(known) == 1 or lengths == {1}:
             return cls(total, math.inf)
@@ -85,13 +87,18 @@ class _Spread:
 
 def _runs(given: Sequence[npt.ArrayLike]) -> list[Floats]:
     """The runs of a build that have any latency, each as it came."""
-    arrays = [np.asarray(run, dtype=np.float64).ravel() for run in given]
+    arrays = [np.asarray(run, dtype=np.float64) for run in given]
     return [np.maximum(run, _LEAST) for run in arrays if np.isfinite(run).any()]
+
+
+def _rows(runs: Sequence[Floats]) -> list[Floats]:
+    """All the rounds of these runs, each (queries,)."""
+    return [one for run in runs for one in np.atleast_2d(run) if np.isfinite(one).any()]
 
 
 def _pool(runs: Sequence[Floats]) -> Floats:
     """All latencies of a build that are known, ascending."""
-    everything = np.concatenate(runs)
+    everything = np.concatenate([run.ravel() for run in runs])
     return np.sort(everything[~np.isnan(everything)])
 
 

@@ -8,7 +8,11 @@ import json
 import numpy as np
 import pytest
 
+from ann_bench.cli import main
+from ann_bench.errors import ResultError
 from ann_bench.judge.mode import KINDS
+from ann_bench.judge.verify_asks import verify_asks
+from ann_bench.judge.verify_steps import verify_steps
 from ann_bench.results.bundle import write
 from ann_bench.results.figures import figures
 from ann_bench.results.model import Bundle, Status
@@ -79,6 +83,46 @@ def test_waiting_is_not_hidden(place: Bench) -> None:
     assert found[-1] >= 0.004 * QUERIES - bundle.asks.due.max() - 0.001
     assert figures(bundle).slowest >= found[-1]
     assert figures(bundle).rate == 1000
+
+
+def test_a_run_lasts(place: Bench) -> None:
+    """The set is asked again, in other orders, until the time is over; all of it is kept and verified."""
+    body = f"{QUERY}self.count = getattr(self, 'count', 0) + 1\n    right = self.exact(queries, k, tags)\n    "
+    later_worse = f"{body}right[:, k // 2 :] = right[:, k // 2 :] if self.count <= {QUERIES} else -1\n    return right"
+    for mode in (("latency",), ("load", "--rate", "300")):
+        bundle = measured_once(place, later_worse, "--mode", *mode, "--seconds", "0.3")
+        asks = bundle.asks
+        assert asks is not None
+        assert asks.answer_of is not None
+        rounds = asks.answer_of.shape[2]
+        assert asks.due.shape == (1, 1, rounds * QUERIES)
+        assert rounds == 3 if mode[0] == "load" else rounds > 1 or asks.answered.max() >= 0.3
+        if rounds == 1:
+            continue  # so busy a machine that one round took that long
+        orders = [np.argsort(one) for one in asks.due.reshape(rounds, QUERIES)]
+        assert not np.array_equal(orders[0], orders[1])
+        assert bundle.answer_of[0, 0, 0] == asks.answer_of[0, 0, 0, 0] != asks.answer_of[0, 0, 1, 0]
+        alone = dataclasses.replace(bundle, asks=dataclasses.replace(asks, answer_of=None))
+        assert figures(bundle).recall < 0.8 < figures(alone).recall == 1.0
+        assert bundle.seconds[0, 0, 0] * rounds >= min(0.3, float(asks.answered.max()))
+        verify_asks(bundle)
+        verify_steps(bundle)
+        fewer = {name: getattr(asks, name)[..., :-QUERIES] for name in ("due", "sent", "answered")}
+        cut = dataclasses.replace(asks, **fewer, answer_of=asks.answer_of[:, :, :-1])
+        with pytest.raises(ResultError, match=r"took another time|rounds"):
+            verify_asks(dataclasses.replace(bundle, asks=cut))
+        swapped = dataclasses.replace(asks, answer_of=asks.answer_of[:, :, ::-1])
+        with pytest.raises(ResultError, match="do not belong together"):
+            verify_asks(dataclasses.replace(bundle, asks=swapped))
+    assert main(["verify", "--results", str(place.results)]) == 0
+
+
+def measured_once(place: Bench, body: str, *options: str) -> Bundle:
+    """The result of an entry under these options that was not there before."""
+    before = {bundle.identity.key for bundle in place.bundles()} if place.results.exists() else set()
+    place.run(write_entry(place.folder / "mine", body), *ONE_RUN, *options)
+    (new,) = [bundle for bundle in place.bundles() if bundle.identity.key not in before]
+    return new
 
 
 def test_the_highest_rate(place: Bench, capsys: pytest.CaptureFixture[str]) -> None:
@@ -240,6 +284,7 @@ def test_the_next_config_goes_on_after_an_error(place: Bench) -> None:
         (("--mode", "sideways"), "unknown mode 'sideways'"),
         (("--mode", "latency", "--clients", "3"), "--clients is for --mode concurrent"),
         (("--rate", "100"), "--rate is for --mode load"),
+        (("--seconds", "3"), "--seconds is for --mode latency"),
         (("--mode", "load"), "needs a rate"),
         (("--mode", "load", "--rate", "max"), "--p99 10ms"),
         (("--mode", "load", "--rate", "10", "--p99", "10ms"), "--p99 is for --rate max"),
@@ -262,9 +307,6 @@ def test_every_kind_is_tried_here() -> None:
 
 def test_verify_finds_what_was_changed(place: Bench) -> None:
     """Times that cannot be, a rate that was not asked for, a schedule that was not followed."""
-    from ann_bench.errors import ResultError
-    from ann_bench.judge.verify_asks import verify_asks
-
     bundle = measured(place, SLEEPS, "--mode", "load", "--rate", "400")
     verify_asks(bundle)
     asks = bundle.asks
@@ -284,8 +326,6 @@ def test_verify_finds_what_was_changed(place: Bench) -> None:
 
 
 def test_the_command_verifies_it(place: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    from ann_bench.cli import main
-
     bundle = measured(place, SLEEPS, "--mode", "concurrent", "--clients", "2")
     assert main(["verify", "--results", str(place.results)]) == 0
     capsys.readouterr()
@@ -298,8 +338,6 @@ def test_the_command_verifies_it(place: Bench, capsys: pytest.CaptureFixture[str
 
 
 def test_the_export_has_it(place: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    from ann_bench.cli import main
-
     measured(place, SLEEPS, "--mode", "latency")
     output = place.folder / "table.json"
     assert main(["export", "--results", str(place.results), "--format", "json", "--output", str(output)]) == 0

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ann_bench.judge.mode import HIGHEST, TRIALS, Mode
-from ann_bench.judge.pattern import poisson
+from ann_bench.judge.pattern import MOST_ASKS, Pattern, poisson, rounds_at
 from ann_bench.judge.quest import CLOSE, LEAST, next_rate
 from ann_bench.results.trials import Trial, highest, trial
 
@@ -58,6 +58,28 @@ def test_arrivals_are_random_and_the_same_for_a_seed() -> None:
     assert gaps.min() > 0
     assert abs(gaps.mean() * 500 - 1) < 0.05
     assert abs(gaps.std() * 500 - 1) < 0.05  # exponential: deviation and mean are equal
+
+
+@given(st.floats(1, 1e6), st.integers(1, 100_000), st.floats(0, 60))
+def test_a_schedule_has_whole_rounds(rate: float, count: int, seconds: float) -> None:
+    rounds = rounds_at(rate, count, seconds)
+    assert rounds >= 1
+    assert rounds == 1 or (rounds * count <= MOST_ASKS and (rounds - 1) * count < rate * seconds)
+    assert rounds * count >= min(rate * seconds, MOST_ASKS - count)
+
+
+@given(st.integers(1, 5000), st.floats(0, 10), st.floats(1e-6, 0.1))
+def test_clients_go_on_until_it_has_lasted(count: int, seconds: float, each: float) -> None:
+    """The same speed all the time: after the first round one more part is enough, or one more because of rounding."""
+    pattern = Pattern(1, seconds=seconds)
+    made, parts = 0, 0
+    while rounds := pattern.rounds(count, made, made * count * each):
+        made, parts = made + rounds, parts + 1
+    most = max(1, MOST_ASKS // count)
+    assert parts <= 3
+    assert made <= most
+    assert made == most or made * count * each >= seconds
+    assert made == 1 or (made - 1) * count * each < seconds * (1 + 1e-9)
 
 
 def test_what_a_pass_shows() -> None:

@@ -112,18 +112,21 @@ def control(
     )
 
 
-def asks(of: Bundle, seconds: float = 0.002, *, rate: float = math.nan) -> Asks:
-    """Times of single queries of a bundle, one after the other, `seconds` each."""
+def asks(of: Bundle, seconds: float = 0.002, *, rate: float = math.nan, rounds: int = 1) -> Asks:
+    """Times of single queries of a bundle, one after the other, `seconds` each; the last run has one round only."""
     builds, runs, searches = of.seconds.shape
     queries = sum(of.counts)
-    due = np.broadcast_to(np.arange(queries) * seconds, (builds, runs, queries)).copy()
+    due = np.broadcast_to(np.arange(rounds * queries) * seconds, (builds, runs, rounds * queries)).copy()
+    answer_of = np.broadcast_to(of.answer_of[:, :, np.newaxis], (builds, runs, rounds, searches)).copy()
+    due[:, -1, queries:], answer_of[:, -1, 1:] = np.nan, -1
     return Asks(
         due=due,
         sent=due + 1e-6,
-        answered=due + np.linspace(seconds / 2, seconds, queries),
+        answered=due + np.tile(np.linspace(seconds / 2, seconds, queries), rounds),
         null=np.full((builds, runs, searches, 10), 3e-5),
         busy=np.full(of.seconds.shape, 0.1),
         rate=np.full(of.seconds.shape, rate),
+        answer_of=None if rounds == 1 else answer_of,
     )
 
 

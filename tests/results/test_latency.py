@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ann_bench.results.figures import Figures, figures
+from ann_bench.results.bundle import read, write
+from ann_bench.results.figures import Figures, figures, repeats
 from ann_bench.results.latency import mode_text
 from ann_bench.results.model import Bundle
 from tests.results import made
@@ -33,6 +35,31 @@ def test_percentiles_lie_among_the_times() -> None:
         assert math.isnan(low) or low <= value <= high
     assert shown.wire == pytest.approx(3e-5)
     assert not any("late" in note or "client" in note for note in shown.notes)
+
+
+def test_every_round_counts(tmp_path: Path) -> None:
+    """In percentiles and in recall; a file keeps them all."""
+    bundle = made.bundle(shape=(2, 3, 1), mode={"kind": "latency", "seconds": 2.0}, callers=2, distinct=True)
+    asks = made.asks(bundle, rounds=4)
+    assert asks.answer_of is not None
+    asks.answer_of[0, 0, 1:] = asks.answer_of[1, 1, 0]
+    bundle = dataclasses.replace(bundle, asks=asks)
+    shown = figures(bundle)
+    means = np.array([float(np.nanmean(score.recalls)) for score in bundle.scores])
+    given = asks.answer_of
+    expected = [np.mean([means[one] for one in build.ravel() if one >= 0]) for build in given]
+    assert shown.recall == pytest.approx(np.mean(expected))
+    single_round = dataclasses.replace(bundle, asks=made.asks(bundle))
+    assert figures(single_round).recall != shown.recall
+    assert shown.p90 == pytest.approx(figures(single_round).p90, rel=0.02)
+    assert shown.mode == "latency for 2 s"
+    again = read(write(bundle, tmp_path))
+    assert again.asks is not None
+    assert all(np.array_equal(getattr(again.asks, name), one, equal_nan=True) for name, one in vars(asks).items())
+    assert figures(again).row() == shown.row()
+    with pytest.raises(ValueError, match="rounds"):
+        write(dataclasses.replace(bundle, asks=dataclasses.replace(asks, answer_of=asks.answer_of[:, :2])), tmp_path)
+    assert repeats(bundle).recalls.shape == repeats(bundle).rates.shape == (2, 3)
 
 
 def test_whole_batches_have_none_of_it() -> None:
@@ -68,3 +95,4 @@ def test_names_of_modes() -> None:
     assert mode_text({"kind": "concurrent", "clients": 8}) == "concurrent 8"
     assert mode_text({"kind": "load", "rate": 1500.0}) == "load 1,500/s"
     assert mode_text({"kind": "load", "rate": "max", "p99": 0.01}) == "load, p99 <= 10 ms"
+    assert mode_text({"kind": "load", "rate": 1234567.0, "seconds": 0.5}) == "load 1,234,567/s for 0.5 s"

@@ -61,6 +61,18 @@ def test_queries_that_are_always_slow_count_once() -> None:
     assert fresh.width < 0.4 * once.width
 
 
+def test_rounds_of_a_run_are_no_runs() -> None:
+    """Runs that differ are what an interval is about, however many rounds each of them has."""
+    rng = np.random.default_rng(4)
+    rounds = [rng.lognormal(0.2 * run, 0.1, (30, 400)) for run in range(4)]
+    found = percentile_estimate([rounds], 0.9)
+    split = percentile_estimate([[one for run in rounds for one in run]], 0.9)
+    assert found.value == split.value
+    assert found.width > 2 * split.width
+    padded = [np.vstack([run, np.full((3, 400), np.nan)]) for run in rounds]
+    assert percentile_estimate([padded], 0.9) == found
+
+
 @pytest.mark.parametrize(("builds", "runs"), [(1, 1), (1, 5), (4, 2)])
 def test_intervals_of_percentiles_cover_the_truth(builds: int, runs: int) -> None:
     """Queries that are slow by nature, runs that are unlucky, builds that differ."""
