@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ann_bench.cli._options import Bytes, Seconds, messages
 from ann_bench.cli._progress import bars
-from ann_bench.errors import AnnBenchError, UsageError
+from ann_bench.errors import AnnBenchError, StorageError, UsageError
 
 if TYPE_CHECKING:
     from ann_bench.entries.entry import Entry
@@ -51,16 +51,22 @@ WIDTH = 130
 @click.option(
     "--out", type=click.Path(path_type=Path), default="tuned", show_default=True, help="Where tuned copies go."
 )
+@click.option(
+    "--results", type=click.Path(path_type=Path), default="results", show_default=True,
+    help="The results folder, where nobody else measures meanwhile; nothing is stored there.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome, with all that was tried, as JSON.")
 def command(entry: tuple[str, ...], out: Path, as_json: bool, **options: Any) -> int:
     """Search the space that an entry's config.yaml declares, and write a copy of the entry with what was found.
 
     The search sees half of the data set's sample queries, or of its query set where there are none; what it chose is
-    then measured on the other half, beside the entry's own arguments. Several entries get the same time, each. Exit
-    code 0, 1 where an entry failed, 2 for wrong usage. docs/tune.md has the rest.
+    then measured on the other half, beside the entry's own arguments. Several entries get the same time, each. What is
+    interrupted goes on with what is left of its time when the same command is given again. Exit code 0, 1 where an
+    entry failed, 2 for wrong usage. docs/tune.md has the rest.
     """
+    from ann_bench.judge.run import measuring
     from ann_bench.tune.model import RECALLS, Wish
-    from ann_bench.tune.write import folder_of, write_entry
+    from ann_bench.tune.write import folder_of, is_tuned, write_entry
 
     console = messages()
     wish = Wish(
@@ -72,17 +78,24 @@ def command(entry: tuple[str, ...], out: Path, as_json: bool, **options: Any) ->
         options["memory"],
     )
     places = _places(entry, options, console)
+    done = [place for place in places if is_tuned(place.entry, wish, out)]
+    if len(done) < len(places):
+        for place in done:
+            places.remove(place)
+            console.print(f"{place.entry.name}: was tuned with this budget and seed before; left as it is", style="dim")
     for place in places:
         folder_of(place.entry, out)
+    _make(options["results"])
     found: list[Tuning] = []
     failed: list[AnnBenchError] = []
     for place in places:
         try:
-            tuning = _tune(place, options["dataset"], wish, console)
+            with measuring(options["results"]):
+                tuning = _tune(place, options["dataset"], wish, console)
             found.append(tuning)
             folder = write_entry(place.entry, tuning, wish, out)
         except AnnBenchError as error:
-            if len(places) == 1:
+            if len(entry) == 1:
                 raise
             failed.append(error)
             console.print(f"error: {error}", style="yellow", markup=False)
@@ -92,6 +105,14 @@ def command(entry: tuple[str, ...], out: Path, as_json: bool, **options: Any) ->
     if as_json:
         click.echo(json.dumps([tuning.to_json() for tuning in found], indent=2))
     return 1 if failed else 0
+
+
+def _make(folder: Path) -> None:
+    """The results folder: its lock keeps others from measuring at the same time."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"{folder}: cannot be made ({error.strerror or error})") from error
 
 
 def _places(words: Sequence[str], options: dict[str, Any], console: Console) -> list[Place]:

@@ -11,6 +11,7 @@ import yaml
 
 import ann_bench
 from ann_bench.entries.config import EntryConfig
+from ann_bench.entries.discovery import entry_at
 from ann_bench.entries.entry import CONFIG, Entry, files
 from ann_bench.entries.space import Tuned
 from ann_bench.errors import StorageError, UsageError
@@ -27,6 +28,16 @@ def folder_of(entry: Entry, out: Path) -> Path:
     if folder.exists():
         raise UsageError(f"{folder}: is there already; remove it, or choose another place with --out")
     return folder
+
+
+def is_tuned(entry: Entry, wish: Wish, out: Path) -> bool:
+    """Whether a copy is there that was made with the same budget and seed by this version."""
+    folder = out / f"{entry.name}-tuned"
+    if not folder.exists():
+        return False
+    mark = entry_at(folder, entry.track).config.tuned
+    mine = wish.budget_seconds, wish.seed, ann_bench.__version__
+    return mark is not None and (mark.budget_seconds, mark.seed, mark.version) == mine
 
 
 def write_entry(entry: Entry, tuning: Tuning, wish: Wish, out: Path) -> Path:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import builtins
 import json
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
 
 import pytest
 
 from ann_bench.cli import main
 from ann_bench.entries.discovery import entry_at
 from ann_bench.entries.space import Tuned
+from ann_bench.judge.run import measuring
 from ann_bench.results.figures import figures
 from tests.support import Bench, bench, write_entry
 
@@ -41,7 +47,7 @@ def place(tmp_path) -> Bench:
 
 def tune(place: Bench, entry, *options: str) -> int:
     fixed = ["tune", str(entry), "--dataset", str(place.manifest), "--runs", "1", "--out", str(place.folder / "tuned")]
-    return main([*fixed, *options])
+    return main([*fixed, "--results", str(place.results), *options])
 
 
 def test_it_finds_what_is_quicker_and_writes_an_entry_that_says_so(place, capsys) -> None:
@@ -78,6 +84,58 @@ def test_it_finds_what_is_quicker_and_writes_an_entry_that_says_so(place, capsys
     assert all(figures(bundle).tuned for bundle in place.bundles())
     assert place.run(entry, "--runs", "1") == 0
     assert "tuned" not in capsys.readouterr().out
+
+
+def test_an_interrupted_search_goes_on(place, own_cache, capsys) -> None:
+    """It waits for its turn, keeps what it has measured, and the same command uses up what is left of the time."""
+    entry = write_entry(place.folder / "trades", TRADES, **CONFIG)
+    options = ["--budget", "5s", "--results", str(place.results), "--json"]
+    words = ["tune", str(entry), "--dataset", str(place.manifest), "--runs", "1", "--out", str(place.folder / "tuned")]
+    place.results.mkdir()
+    with ExitStack() as stack:
+        with measuring(place.results):
+            process = stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-m", "ann_bench", *words, *options],
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            assert "another run is measuring" in process.stderr.readline()
+            assert not list(own_cache.glob(".tune/*"))
+        while not any('"trial"' in path.read_text() for path in own_cache.glob(".tune/*")):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+    assert process.returncode == 130, said
+    assert "run the same command again" in said
+    assert not (place.folder / "tuned").exists()
+    (kept,) = own_cache.glob(".tune/*")
+    before = [json.loads(line) for line in kept.read_text().splitlines()]
+    with kept.open("a") as file:
+        file.write('{"spent": {"sec')  # killed while it wrote
+    assert main([*words, *options]) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    trials = [line["trial"] for line in before if "trial" in line]
+    assert told["trials"][: len(trials)] == trials
+    assert [trial["own"] for trial in told["trials"]].count(True) == 1
+    assert told["spent"]["builds"] > before[-1]["spent"]["builds"]
+    assert 0 < before[-1]["spent"]["seconds"] < told["spent"]["seconds"]
+    assert list(own_cache.glob(".tune/*")) == []
+
+
+def test_several_of_which_one_was_finished(place, capsys) -> None:
+    paths = [write_entry(place.folder / name, TRADES, **CONFIG) for name in ("one", "two")]
+    assert tune(place, paths[0], "--budget", "2s") == 0
+    capsys.readouterr()
+    assert tune(place, paths[0], str(paths[1]), "--budget", "2s", "--json") == 0
+    told = capsys.readouterr()
+    assert [one["entry"] for one in json.loads(told.out)] == ["two"]
+    assert "one: was tuned with this budget and seed before" in told.err
+    assert tune(place, paths[0], str(paths[1]), "--budget", "2s") == 2
+    assert "is there already" in capsys.readouterr().err
 
 
 def test_a_budget_too_small_for_one_build(place, capsys) -> None:
