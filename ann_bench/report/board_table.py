@@ -51,7 +51,7 @@ def _row(board: Board, one: Figures | None, standing: str, name: str, why: str, 
     row.update(rank=level[0] or None, tier=level[1] or None)
     if one is not None:
         row.update(
-            tuned=one.tuned,
+            tuned=bool(one.tuned),
             open_source=one.provenance.get("environment", {}).get("open_source"),
             score=_known(getattr(one, figure)),
             score_low=_known(getattr(one, f"{figure}_low", math.nan)),
@@ -98,7 +98,9 @@ def cells(row: Mapping[str, Any]) -> list[str]:
     return [
         "" if row["rank"] is None else str(row["rank"]),
         "" if row["tier"] is None else str(row["tier"]),
-        f"{row['algorithm']} (tuned)" if row["tuned"] else str(row["algorithm"]),
+        f"{row['algorithm']} (tuned)"
+        if row["tuned"] and "(tuned)" not in str(row["algorithm"])
+        else str(row["algorithm"]),
         {True: "open", False: "closed"}.get(row["open_source"], show.MISSING),
         show.recall(number("recall")),
         show.short_rate(number("qps"), *interval),

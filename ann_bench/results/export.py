@@ -17,7 +17,20 @@ from ann_bench.results.latex import latex
 Row = Mapping[str, Any]
 
 _INTEGERS = ("k", "peak_memory_bytes", "cpus", "memory_limit_bytes", "runs", "searches")
-_TEXTS = ("track", "dataset", "queries", "algorithm", "build", "query", "status", "sandbox", "challenge", "key", "mode")
+_TEXTS = (
+    "track",
+    "dataset",
+    "queries",
+    "algorithm",
+    "build",
+    "query",
+    "status",
+    "sandbox",
+    "challenge",
+    "key",
+    "mode",
+    "tuned",
+)
 
 
 def export(figures: Sequence[Figures], form: str, output: Path) -> None:

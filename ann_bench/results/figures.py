@@ -35,7 +35,7 @@ COLUMNS = (
     "key",
     "mode", "rate", "p50", "p50_low", "p50_high", "p90", "p90_low", "p90_high", "p95", "p95_low", "p95_high",
     "p99", "p99_low", "p99_high", "p999", "p999_low", "p999_high", "slowest", "wire",
-    "build_seconds_low", "build_seconds_high", "update_seconds_low", "update_seconds_high",
+    "build_seconds_low", "build_seconds_high", "update_seconds_low", "update_seconds_high", "tuned",
 )  # fmt: skip
 
 
@@ -112,6 +112,7 @@ class Figures:
     build_seconds_high: float = math.nan
     update_seconds_low: float = math.nan
     update_seconds_high: float = math.nan
+    tuned: str = ""
     detail: str = ""
     notes: tuple[str, ...] = ()
     invalid: Mapping[str, int] = field(default_factory=dict)
@@ -142,11 +143,6 @@ class Figures:
         return changes_index(self.identity.fields.get("workload", ()))
 
     @property
-    def tuned(self) -> bool:
-        """Whether `ann-bench tune` has found the arguments."""
-        return "tuned" in self.identity.fields
-
-    @property
     def single(self) -> bool:
         """Whether queries were put one by one."""
         return "mode" in self.identity.fields
@@ -173,6 +169,12 @@ class Figures:
         return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}
 
 
+def _name(identity: Identity) -> str:
+    """The entry; one with arguments that were tuned is never called like one without."""
+    name = str(identity["algorithm"])
+    return f"{name} (tuned)" if "tuned" in identity.fields and "tuned" not in name else name
+
+
 def figures(bundle: Bundle) -> Figures:
     """Derive all the figures of a bundle; docs/results.md says how each is defined."""
     identity = bundle.identity
@@ -188,7 +190,7 @@ def figures(bundle: Bundle) -> Figures:
         track=str(identity["track"]),
         dataset=str(identity["dataset"]),
         queries=str(identity["queries"]),
-        algorithm=str(identity["algorithm"]),
+        algorithm=_name(identity),
         build=canonical(identity["build"]),
         query=canonical(identity["query"]),
         k=int(identity["k"]),
@@ -230,6 +232,7 @@ def figures(bundle: Bundle) -> Figures:
         build_seconds_high=built.high,
         update_seconds_low=updates.seconds.low,
         update_seconds_high=updates.seconds.high,
+        tuned="yes" if "tuned" in identity.fields else "",
         detail=bundle.outcome.detail,
         notes=tuple(filter(None, (*notes(bundle), *single.notes, goal_note(bundle, rates)))),
         invalid=_invalid(bundle),

@@ -30,4 +30,4 @@ def test_there_is_no_such_column_where_none_is_tuned() -> None:
 def test_a_leaderboard_says_which() -> None:
     (board,) = boards([figures(bundle) for bundle in both()])
     found = {row["algorithm"]: (row["tuned"], cells(row)[2]) for row in rows(board)}
-    assert found == {"plain": (False, "plain"), "other": (True, "other (tuned)")}
+    assert found == {"plain": (False, "plain"), "other (tuned)": (True, "other (tuned)")}
