@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 Floats = npt.NDArray[np.float64]
@@ -42,9 +44,11 @@ def scale_recall(axes: Axes, lowest: float, bound: float | None) -> None:
         start, stop = forward(left), forward(1.0)
         margin = 0.03 * float(stop - start)
         axes.set_xlim(float(backward(start - margin)), float(backward(stop + margin)))
-    axes.xaxis.set_major_locator(FixedLocator(_ticks(axes.get_xlim(), forward)))
+    limits = axes.get_xlim()
+    wanted = [tick for tick in _TICKS if limits[0] <= tick <= limits[1]]
+    axes.xaxis.set_major_locator(FixedLocator(roomy(axes.xaxis, wanted, forward, _short)))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
 
 
 def scale_rate(axes: Axes, lowest: float, highest: float) -> None:
@@ -88,13 +92,28 @@ def _same(recall: Any) -> Floats:
     return np.asarray(recall, dtype=np.float64)
 
 
-def _ticks(limits: tuple[float, float], forward: Any) -> list[float]:
-    """The wanted ticks that have room for their numbers."""
-    start, stop = (float(forward(limit)) for limit in limits)
+def _short(value: float) -> str:
+    return f"{value:g}"
+
+
+def roomy(
+    axis: Axis, wanted: Sequence[float], forward: Callable[[Any], Any], text: Callable[[float], str]
+) -> list[float]:
+    """The ticks that have room for their numbers, ascending; the first of those wanted come first.
+
+    `forward` is the scale of the axis, `text` the number as it is written.
+    """
+    figure = axis.axes.figure
+    assert isinstance(figure, Figure)
+    box, flat = axis.axes.get_position(), axis.axis_name == "x"
+    length = box.width * figure.get_figwidth() if flat else box.height * figure.get_figheight()
+    size = float(axis.get_major_ticks(1)[0].label1.get_fontsize()) / 72
+    start, stop = (float(forward(limit)) for limit in axis.get_view_interval())
     chosen: dict[float, float] = {}
-    for tick in _TICKS:
-        place = (float(forward(tick)) - start) / (stop - start)
-        room = {other: 0.02 + 0.007 * len(f"{tick:g}{other:g}") for other in chosen}
-        if limits[0] <= tick <= limits[1] and all(abs(place - chosen[other]) > room[other] for other in chosen):
+    for tick in wanted:
+        place = length * (float(forward(tick)) - start) / (stop - start)
+        # a digit is 0.64 of the size of the text wide
+        room = {other: 0.32 * len(text(tick) + text(other)) * size + 0.09 if flat else 1.25 * size for other in chosen}
+        if all(abs(place - chosen[other]) > room[other] for other in chosen):
             chosen[tick] = place
     return sorted(chosen)

@@ -9,64 +9,59 @@ import math
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ann_bench.report.axes import scale_rate, scale_recall
-from ann_bench.report.canvas import DPI, SMALL, TEXT, WIDTH, head_and_foot, labels, plain_frame, width, wrapped
+from ann_bench.report.canvas import Canvas
 from ann_bench.report.caption import caption, title
-from ann_bench.report.palette import Style, styles
+from ann_bench.report.look import PLAIN, Look
+from ann_bench.report.palette import Style
+from ann_bench.report.paper import Paper
 from ann_bench.report.pareto import Picture, front
 from ann_bench.report.ranking import least_recall
 from ann_bench.results.figures import Figures
 
-_HEIGHT = 4.8  # inches
+_HEIGHTS = {"page": 3.5, "column": 2.2}  # inches: of the axes
 
 
-def draw(picture: Picture) -> Figure:
+def draw(picture: Picture, look: Look = PLAIN) -> Figure:
     """The picture as a matplotlib figure of its own; nothing global changes."""
-    figure = Figure(figsize=(WIDTH, _HEIGHT), dpi=DPI)
-    FigureCanvasAgg(figure)
     algorithms = picture.algorithms
-    look = styles(algorithms)
-    axes = _frame(figure, picture)
+    styles = look.of(algorithms)
+    canvas = Canvas(look.paper, title(picture), caption(picture), tuple(algorithms))
+    rates = [rate for one in picture.points for rate in (one.qps, one.qps_low, one.qps_high) if rate > 0]
+    left = 0.36 + 0.0081 * look.paper.tick * len(f"{max(rates):,.0f}")
+    figure, (axes,) = canvas.panels([_HEIGHTS[look.paper.width_name]], left)
+    _frame(axes, picture, look.paper)
     for name, points in algorithms.items():
-        _algorithm(axes, points, look[name])
+        _algorithm(axes, points, styles[name], canvas)
     ends = {name: front(points)[-1] for name, points in algorithms.items()}
-    labels(axes, {name: (end.recall, end.qps) for name, end in ends.items()}, look)
+    canvas.name(axes, {name: (end.recall, end.qps) for name, end in ends.items()}, styles)
     return figure
 
 
-def _frame(figure: Figure, picture: Picture) -> Axes:
-    """Empty axes with room for the labels at the right and for the caption below."""
-    lines = wrapped(caption(picture))
+def _frame(axes: Axes, picture: Picture, paper: Paper) -> None:
+    """Scales, their names, and the bound."""
     points, bound = picture.points, least_recall(picture.points[0].track)
     rates = [rate for one in points for rate in (one.qps, one.qps_low, one.qps_high) if rate > 0]
-    numbers, names = 0.065 * len(f"{max(rates):,.0f}"), max(width(name) for name in picture.algorithms)
-    left, right = (0.4 + numbers) / WIDTH, 1 - (0.42 + names) / WIDTH
-    bottom, top = (0.60 + 0.135 * len(lines)) / _HEIGHT, 1 - 0.52 / _HEIGHT
-    axes = figure.add_axes((left, bottom, right - left, top - bottom))
     scale_recall(axes, min(_low(one.recall_low, one.recall) for one in points), bound)
     scale_rate(axes, min(rates), max(rates))
-    head_and_foot(figure, title(picture), lines)
-    axes.set_xlabel("average precision" if points[0].ranged else points[0].measured, fontsize=TEXT)
-    axes.set_ylabel("queries per second", fontsize=TEXT)
-    plain_frame(axes)
+    axes.set_xlabel("average precision" if points[0].ranged else points[0].measured, fontsize=paper.text)
+    axes.set_ylabel("queries per second", fontsize=paper.text)
     if bound is not None:
-        _bound(axes, bound, points[0].measured if points[0].ranged else "recall")
-    return axes
+        _bound(axes, bound, points[0].measured if points[0].ranged else "recall", paper)
 
 
-def _bound(axes: Axes, bound: float, name: str) -> None:
+def _bound(axes: Axes, bound: float, name: str, paper: Paper) -> None:
     """The line that a result must reach to be ranked."""
-    axes.axvline(bound, color="#666666", linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+    axes.axvline(bound, color=paper.muted, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     axes.annotate(
         f"{name} {bound:g}", (bound, 1), xycoords=("data", "axes fraction"), xytext=(0, 2), textcoords="offset points",
-        ha="center", va="bottom", fontsize=SMALL, color="#666666",
+        ha="center", va="bottom", fontsize=paper.small, color=paper.muted,
     )  # fmt: skip
 
 
-def _algorithm(axes: Axes, points: Sequence[Figures], style: Style) -> None:
+def _algorithm(axes: Axes, points: Sequence[Figures], style: Style, canvas: Canvas) -> None:
     """All points of one algorithm, faint where another one beats them, and the line through those on its front."""
     best = front(points)
     beaten = [one for one in points if one not in best]
@@ -85,8 +80,8 @@ def _algorithm(axes: Axes, points: Sequence[Figures], style: Style) -> None:
             continue
         axes.plot(
             [one.recall for one in group], [one.qps for one in group], linestyle="none", marker=style.marker,
-            color=style.colour, markersize=style.size, markeredgecolor="white", markeredgewidth=0.5, alpha=alpha,
-            zorder=z, clip_on=False,
+            color=style.colour, markersize=canvas.marker(style), markeredgecolor=canvas.paper.ground, markeredgewidth=0.5,
+            alpha=alpha, zorder=z, clip_on=False,
         )  # fmt: skip
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from ann_bench.report import format as show
-from ann_bench.report.canvas import DPI, SMALL, TEXT, WIDTH, head_and_foot, labels, plain_frame, width, wrapped
+from ann_bench.report.canvas import Canvas
 from ann_bench.report.caption import caption, title
-from ann_bench.report.palette import Style, styles
+from ann_bench.report.look import PLAIN, Look
+from ann_bench.report.palette import Style
 from ann_bench.report.pareto import Picture
 from ann_bench.report.ranking import best_per_algorithm, score_of
 from ann_bench.results.figures import Figures
@@ -25,8 +25,9 @@ from ann_bench.tracks import Score
 
 Floats = npt.NDArray[np.float64]
 
-_FIRST, _OTHER, _GAP = 1.7, 0.72, 0.13  # inches: the height of the first panel, of the others, and between them
+_HEIGHTS = {"page": (1.7, 0.72), "column": (1.5, 0.6)}  # inches: of the first panel, of the others
 _FEW = 60  # steps of a panel that are marked one by one
+_MARKS = 9  # on a line of more steps
 _GIB = 2**30
 _STEPS = [1, 2, 5, 10]
 
@@ -44,35 +45,28 @@ class _Panel:
     shared: bool = False
 
 
-def draw_stream(picture: Picture) -> Figure:
+def draw_stream(picture: Picture, look: Look = PLAIN) -> Figure:
     """The picture as a matplotlib figure of its own: for each algorithm its best query config by the track's score."""
     best = _best(picture)
     panels = _panels([stage for one in best.values() for stage in one.stages], picture.points[0].measured)
-    lines = wrapped(caption(picture, _reading(picture, best)))
-    below = 0.62 + 0.135 * len(lines)
-    height = 0.5 + _FIRST + (len(panels) - 1) * (_OTHER + _GAP) + below
-    figure = Figure(figsize=(WIDTH, height), dpi=DPI)
-    FigureCanvasAgg(figure)
-    head_and_foot(figure, title(picture), lines)
-    look = styles(best)
-    left, right = 0.75 / WIDTH, 1 - (0.42 + max(map(width, best))) / WIDTH
-    top = height - 0.5
+    paper, styles = look.paper, look.of(best)
+    canvas = Canvas(paper, title(picture), caption(picture, _reading(picture, best)), tuple(best))
+    first, other = _HEIGHTS[paper.width_name]
+    figure, found = canvas.panels([first, *(other for _ in panels[1:])], 0.58 if paper.column else 0.75)
     last = max((stage.operation + 1 for one in best.values() for stage in one.stages), default=1)
-    for number, panel in enumerate(panels):
-        size = _OTHER if number else _FIRST
-        axes = figure.add_axes((left, (top - size) / height, right - left, size / height))
-        top -= size + _GAP
+    for number, (panel, axes) in enumerate(zip(panels, found, strict=True)):
         axes.set_xlim(1 - 0.01 * last, last * 1.01)
         curves = {name: _curve(one.stages, panel) for name, one in best.items()}
+        shown = styles
         if panel.shared:  # one line stands for all
-            curves, look = {"": max(curves.values(), key=np.size)}, {**look, "": Style("#666666", "o")}
-        _draw(axes, panel, curves, look)
+            curves, shown = {"": max(curves.values(), key=np.size)}, {"": Style(paper.muted, "o")}
+        _draw(axes, panel, curves, (shown, canvas))
         axes.tick_params(labelbottom=number == len(panels) - 1)
-        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(4 if paper.column else 8, integer=True))
         if number == 0:
             ends = {name: _end(one, panel) for name, one in best.items()}
-            labels(axes, {name: end for name, end in ends.items() if end is not None}, look)
-    axes.set_xlabel("step", fontsize=TEXT)
+            canvas.name(axes, {name: end for name, end in ends.items() if end is not None}, styles)
+    found[-1].set_xlabel("step", fontsize=paper.text)
     figure.align_ylabels(figure.axes)
     return figure
 
@@ -122,21 +116,24 @@ def _end(one: Figures, panel: _Panel) -> tuple[float, float] | None:
     return (float(curve[0, -1]), float(curve[1, -1])) if curve.size else None
 
 
-def _draw(axes: Axes, panel: _Panel, curves: dict[str, Floats], look: dict[str, Style]) -> None:
-    """Lines with marks where there are few steps; steps between two values have none of their own."""
-    for name, curve in curves.items():
-        style, steps = look[name], curve[0]
+def _draw(axes: Axes, panel: _Panel, curves: dict[str, Floats], manner: tuple[Mapping[str, Style], Canvas]) -> None:
+    """Lines with marks, on all steps where there are few; steps between two values have none of their own."""
+    styles, canvas = manner
+    for number, (name, curve) in enumerate(curves.items()):
+        style, drawn = styles[name], _in_phases(curve)
+        every = max(1, drawn.shape[1] // _MARKS)
+        few = curve.shape[1] <= _FEW
         axes.plot(
-            *_in_phases(curve), color=style.colour, linestyle=style.dashes, linewidth=1.1, alpha=0.9,
-            marker=style.marker if len(steps) <= _FEW else "", markersize=0.6 * style.size, markeredgecolor="white",
-            markeredgewidth=0.3,
+            *drawn, color=style.colour, linestyle=style.dashes, linewidth=1.1, alpha=0.9,
+            marker="" if panel.shared and not few else style.marker, markersize=0.6 * canvas.marker(style),
+            markevery=1 if few else (number * every // len(curves), every),
+            markeredgecolor=canvas.paper.ground, markeredgewidth=0.3,
         )  # fmt: skip
     values = np.concatenate([curve[1] for curve in curves.values()])
     if values.size:
         panel.scale(axes, values)
-    plain_frame(axes)
-    axes.tick_params(axis="y", labelsize=SMALL)
-    axes.set_ylabel(panel.name, fontsize=SMALL)
+    axes.tick_params(axis="y", labelsize=canvas.paper.small)
+    axes.set_ylabel(panel.name, fontsize=canvas.paper.small)
 
 
 def _in_phases(curve: Floats) -> Floats:

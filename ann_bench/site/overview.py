@@ -8,14 +8,11 @@ from typing import Any
 from ann_bench.report import board_table
 from ann_bench.report import format as show
 from ann_bench.report.leaderboard import overall
-from ann_bench.report.palette import styles
+from ann_bench.report.palette import DARK, styles
 from ann_bench.results.figures import Figures
 from ann_bench.site.boards import Page, rule_text
 from ann_bench.site.embed import plain
 from ann_bench.site.entries import entry_file
-
-#: The palette's colours that are too dark for a dark page, and what stands there for them.
-_DARK = {"#222222": "#EDEDED", "#0072B2": "#4D8DFF", "#3A9BDC": "#8CD3FF", "#B5569A": "#DE85C4", "#009E73": "#2FC79B"}
 
 #: matplotlib's markers by the names that plotly has for them.
 _SYMBOLS = {
@@ -57,7 +54,7 @@ def _styles(names: Mapping[str, object]) -> dict[str, list[str]]:
     found = {}
     for name, style in styles(names).items():
         dashes = ",".join(f"{2 * part:g}px" for part in style.dashes[1]) or "solid"
-        found[name] = [style.colour, _DARK.get(style.colour, style.colour), _SYMBOLS[style.marker], dashes]
+        found[name] = [style.colour, DARK.get(style.colour, style.colour), _SYMBOLS[style.marker], dashes]
     return found
 
 
