@@ -47,7 +47,7 @@ Examples:
     "plots",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="A plot made of them (.svg, .png): its figures are compared, and it is drawn again.",
+    help="A plot made of them (.svg, .png, .pdf): its figures are compared, and it is drawn again.",
 )
 @click.option(
     "--signed-by",
@@ -88,7 +88,7 @@ def command(
     for path in plots:
         from ann_bench.report.verify_plot import check_plot
 
-        found.files += _file(path, lambda path: check_plot(path, found.figures), found)
+        found.files += _file(path, lambda path: check_plot(path, found.figures, found.bundle), found)
     _say(found, as_json=as_json, files=bool(tables or plots))
     return 1 if found.problems else 0
 
@@ -100,8 +100,15 @@ class _Found:
     total: int = 0
     good: int = 0
     figures: dict[str, Figures] = field(default_factory=dict)
+    paths: dict[str, Path] = field(default_factory=dict)
     files: list[dict[str, Any]] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
+
+    def bundle(self, one: Figures) -> Bundle | None:
+        """The verified bundle of some figures, for pictures that show single queries."""
+        from ann_bench.results.store import read
+
+        return read(self.paths[one.key], answers=False) if one.key in self.paths else None
 
 
 def _results(folder: Path, signers: Signers | None, found: _Found) -> None:
@@ -132,7 +139,7 @@ def _results(folder: Path, signers: Signers | None, found: _Found) -> None:
             found.good += 1
             one = figures(item)
             if date(found.figures.get(one.key, one)) <= date(one):  # of one measured twice, tables have the newest
-                found.figures[one.key] = one
+                found.figures[one.key], found.paths[one.key] = one, path
 
 
 def _file(path: Path, check: Any, found: _Found) -> list[dict[str, Any]]:

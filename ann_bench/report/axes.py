@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis, XAxis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
@@ -105,7 +105,7 @@ def roomy(
     """
     figure = axis.axes.figure
     assert isinstance(figure, Figure)
-    box, flat = axis.axes.get_position(), axis.axis_name == "x"
+    box, flat = axis.axes.get_position(), isinstance(axis, XAxis)
     length = box.width * figure.get_figwidth() if flat else box.height * figure.get_figheight()
     size = float(axis.get_major_ticks(1)[0].label1.get_fontsize()) / 72
     start, stop = (float(forward(limit)) for limit in axis.get_view_interval())

@@ -64,7 +64,7 @@ class Canvas:
 
     def _room(self) -> float:
         """Inches that the names take at the right."""
-        return 0.42 + max((self._width(self.label(name)) for name in self.names), default=0.0)
+        return 0.4 + 1.05 * max((self._width(self.label(name)) for name in self.names), default=0.0)  # hinted wider
 
     def _width(self, text: str) -> float:
         path = TextPath((0, 0), text.replace("$", r"\$"), size=self.paper.text)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import html
 import json
 import re
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
 from ann_bench.errors import ResultError, UsageError
+from ann_bench.report.look import Look
+from ann_bench.report.palette import told
 from ann_bench.report.sheets import Sheet
 from ann_bench.results.figures import Figures
 
@@ -24,17 +25,22 @@ KEPT = (
 #: The field of the metadata that holds it: Dublin Core has it for SVG, and PNG knows it by the same name.
 FIELD = "Description"
 
+#: That of PDF.
+PDF_FIELD = "Subject"
+
 _SVG = re.compile(r"<dc:description>(.*?)</dc:description>", re.DOTALL)
+_PDF = re.compile(rb"/Subject \(((?:[^\\()]|\\.)*)\)", re.DOTALL)
 
 
-def embedded(sheet: Sheet) -> str:
+def embedded(sheet: Sheet, look: Look) -> str:
     """What is kept of a picture, as JSON in ASCII."""
     kept = {
         "format": FORMAT,
         "version": 1,
         "name": sheet.name,
-        "kind": sheet.kind,
-        "matplotlib": matplotlib.__version__,
+        **sheet.wish.told(),
+        "styles": {name: told(look.styles[name]) for name in sheet.algorithms if name in look.styles},
+        "matplotlib": version("matplotlib"),
         "points": [kept_of(point) for point in sheet.points],
         "failures": [one.key for one in sheet.failures],
         "older": sheet.older,
@@ -49,12 +55,12 @@ def kept_of(point: Figures) -> dict[str, Any]:
 
 
 def take(path: Path) -> dict[str, Any]:
-    """What a picture (.svg, .png) keeps; UsageError where that cannot be read, ResultError where it keeps nothing."""
+    """What a picture (.svg, .png, .pdf) keeps; UsageError where it cannot be read, ResultError where it has none."""
     suffix = path.suffix.lower()
-    if suffix not in (".svg", ".png"):
-        raise UsageError(f"{path}: only .svg and .png hold the figures that they were drawn from")
+    if suffix not in _READERS:
+        raise UsageError(f"{path}: only {', '.join(_READERS)} hold the figures that they were drawn from")
     try:
-        text = _of_svg(path) if suffix == ".svg" else _of_png(path)
+        text = _READERS[suffix](path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror or 'it is no picture'})") from error
     except (ValueError, SyntaxError) as error:
@@ -81,3 +87,11 @@ def _of_png(path: Path) -> str:
 
     with Image.open(path, formats=("PNG",)) as image:
         return str(image.info.get(FIELD, ""))
+
+
+def _of_pdf(path: Path) -> str:
+    found = _PDF.search(path.read_bytes())
+    return re.sub(rb"\\(.)", rb"\1", found[1], flags=re.DOTALL).decode("ascii") if found else ""
+
+
+_READERS = {".svg": _of_svg, ".png": _of_png, ".pdf": _of_pdf}

@@ -77,6 +77,19 @@ def on_dark(style: Style) -> Style:
     return replace(style, colour=DARK.get(style.colour, style.colour))
 
 
+def told(style: Style) -> list[str | int]:
+    """A style as JSON: colour, marker, and which of DASHES."""
+    return [style.colour, style.marker, DASHES.index(style.dashes)]
+
+
+def style_of(told: Sequence[Any]) -> Style:
+    """The style that `told` tells of; ValueError where it is none of ours."""
+    colour, marker, dashes = told
+    if colour not in COLOURS or marker not in MARKERS or dashes not in range(len(DASHES)):
+        raise ValueError(f"no style of ours: {list(told)}")
+    return Style(colour, marker, DASHES[dashes])
+
+
 def _free(name: Any, values: Sequence[T], salt: str | None, taken: Sequence[T]) -> T:
     """Of the values taken least often the one that a name asks for, or the next; without a salt it asks for itself."""
     if salt is None:

@@ -78,7 +78,7 @@ def _picture(members: Sequence[Figures]) -> Picture:
     points = [one for one in left if one.ok and math.isfinite(one.recall) and one.qps > 0]
     shown = {id(one) for one in points}
     return Picture(
-        name=_name(members[0]),
+        name=name_of(members[0]),
         points=tuple(points),
         failures=tuple(one for one in left if id(one) not in shown),
         older=len(members) - len(left),
@@ -95,7 +95,8 @@ def _apart(rivals: list[tuple[str, Picture]]) -> list[Picture]:
     ]
 
 
-def _name(one: Figures) -> str:
+def name_of(one: Figures) -> str:
+    """The name of the picture that shows a result; see `pictures`."""
     parts = [one.track, one.dataset]
     if one.queries != "public":
         parts.append(one.queries)

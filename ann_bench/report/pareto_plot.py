@@ -30,7 +30,7 @@ def draw(picture: Picture, look: Look = PLAIN) -> Figure:
     styles = look.of(algorithms)
     canvas = Canvas(look.paper, title(picture), caption(picture), tuple(algorithms))
     rates = [rate for one in picture.points for rate in (one.qps, one.qps_low, one.qps_high) if rate > 0]
-    left = 0.36 + 0.0081 * look.paper.tick * len(f"{max(rates):,.0f}")
+    left = 0.36 + 0.0081 * look.paper.tick * max(len(f"{max(rates):,.0f}"), 5)
     figure, (axes,) = canvas.panels([_HEIGHTS[look.paper.width_name]], left)
     _frame(axes, picture, look.paper)
     for name, points in algorithms.items():
@@ -80,8 +80,8 @@ def _algorithm(axes: Axes, points: Sequence[Figures], style: Style, canvas: Canv
             continue
         axes.plot(
             [one.recall for one in group], [one.qps for one in group], linestyle="none", marker=style.marker,
-            color=style.colour, markersize=canvas.marker(style), markeredgecolor=canvas.paper.ground, markeredgewidth=0.5,
-            alpha=alpha, zorder=z, clip_on=False,
+            color=style.colour, markersize=canvas.marker(style), markeredgecolor=canvas.paper.ground,
+            markeredgewidth=0.5, alpha=alpha, zorder=z, clip_on=False,
         )  # fmt: skip
 
 

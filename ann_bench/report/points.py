@@ -57,3 +57,10 @@ class Scatter:
     lines: bool = False
     made_of: tuple[Figures, ...] = ()
     bands: tuple[Band, ...] = ()
+
+    def told(self) -> str:
+        """All that is drawn, as text: equal where the pictures are."""
+        scales = [(scale.label, scale.log) for scale in (self.x, self.y, *(band.y for band in self.bands))]
+        bands = [(dict(band.points), tuple(band.bars)) for band in self.bands]
+        parts = (dict(self.points), dict(self.spreads), dict(self.notes))
+        return repr((self.title, self.caption, scales, parts, self.lines, bands))

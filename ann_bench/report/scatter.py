@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis, XAxis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
@@ -101,7 +101,7 @@ def _band(axes: Axes, band: Band, styles: Mapping[str, Style], canvas: Canvas) -
 def _scale(one: Axis, scale: Scale, values: Sequence[float], paper: Paper) -> None:
     """Limits with room around the values, ticks at round numbers that have room."""
     low, high = min(values), max(values)
-    which = one.axis_name
+    which = "x" if isinstance(one, XAxis) else "y"
     getattr(one.axes, f"set_{which}label")(scale.label, fontsize=paper.text)
     room = max((high / low) ** 0.08, 1.25) if scale.log else max((high - low) * 0.08, 0.005)
     limits = (low / room, high * room) if scale.log else (low - room, high + room)

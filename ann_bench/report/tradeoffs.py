@@ -1,4 +1,4 @@
-"""Pictures of what speed costs: against build time, against memory, and over growing data."""
+"""Pictures of what speed or recall costs: against build time, memory and size, and over growing data."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ann_bench.report.caption import caption, title
+from ann_bench.report.operating import Bundles
 from ann_bench.report.pareto import Picture, front, pictures
+from ann_bench.report.points import Scale, Scatter
 from ann_bench.report.ranking import best_per_algorithm, least_recall, score_of
 from ann_bench.report.recommend import built
-from ann_bench.report.scatter import Scale, Scatter
 from ann_bench.results.conditions import CONDITIONS
 from ann_bench.results.figures import Figures, canonical
+from ann_bench.results.stages import CHANGES
+from ann_bench.stats import median
 
 #: What stands at the end of the names of data sets that are the same but for their size.
 _SIZE = re.compile(r"-\d+(\.\d+)?[kKMG]$")
@@ -23,71 +26,115 @@ _SIZE = re.compile(r"-\d+(\.\d+)?[kKMG]$")
 
 @dataclass(frozen=True)
 class Cost:
-    """Something that speed is drawn against: a value of a result, and its axis."""
+    """Something that speed or recall is drawn against: a value of a result (NaN: it has none), and its axis."""
 
     suffix: str
     label: str
-    value: Callable[[Figures], float]
+    value: Callable[[Figures, Bundles], float]
+
+
+def _added(one: Figures, bundles: Bundles) -> float:
+    """MiB that the sandbox held more after the build (of a stream: after its last change) than before it.
+
+    The median over builds. What the entry keeps of the rows is in it, rows that it maps from the judge's file are not.
+    """
+    bundle = bundles(one)
+    before: dict[int, int] = {}
+    after: dict[int, int] = {}
+    for step in () if bundle is None else bundle.steps:
+        if step.memory_bytes and step.kind == "create":
+            before[step.build] = step.memory_bytes
+        elif step.memory_bytes and step.kind in ("build", *CHANGES):
+            after[step.build] = step.memory_bytes
+    return median([(held - before[build]) / 2**20 for build, held in after.items() if build in before])
 
 
 COSTS = {
-    "build": Cost("build", "seconds to build (of a stream: all changes)", built),
-    "memory": Cost("memory", "peak memory, GiB", lambda one: (one.peak_memory_bytes or math.nan) / 2**30),
+    "build": Cost("build", "seconds to build", lambda one, _: built(one)),
+    "memory": Cost("memory", "peak memory, GiB", lambda one, _: (one.peak_memory_bytes or math.nan) / 2**30),
+    "size": Cost("size", "memory that the index added, MiB", _added),
 }
 
 
-def cost_scatters(figures: Iterable[Figures], kind: str) -> list[Scatter]:
+@dataclass(frozen=True)
+class Goal:
+    """What is drawn against a cost: speed at the track's recall, or (`at_qps`) recall at so many queries per second."""
+
+    at_qps: float | None = None
+
+    def leader(self, members: Sequence[Figures]) -> Figures | None:
+        """The operating point of one build that is drawn; None where none reaches the goal."""
+        if self.at_qps is not None:
+            fast = [one for one in members if one.qps >= self.at_qps]
+            return max(fast, key=lambda one: (one.recall, one.qps), default=None)
+        score = score_of(members[0].track)
+        if score is None:
+            return front(members)[0]
+        return next(iter(best_per_algorithm(members, score).values()))
+
+    def recalls(self, one: Figures) -> bool:
+        """Whether recall is drawn: always of a stream, whose score it is."""
+        return self.at_qps is not None or one.changes
+
+    def words(self, one: Figures) -> str:
+        """The condition, as it follows what is drawn."""
+        if self.at_qps is not None:
+            return f" at >= {self.at_qps:,g} queries per second" if self.at_qps > 0 else ""
+        bound = least_recall(one.track)
+        return "" if bound is None else f" at {one.measured} >= {bound:g}"
+
+
+def cost_scatters(
+    figures: Iterable[Figures], kind: str, goal: Goal = Goal(), bundles: Bundles = lambda one: None
+) -> list[Scatter]:
     """Speed (of a stream: recall) against one of COSTS, a picture for each of `pareto.pictures`.
 
-    Of each algorithm and build the operating point that the track ranks is drawn, with its interval.
+    Of each algorithm and build the operating point that the track ranks is drawn, with its interval; with a `goal` of
+    its own that of the best recall at a speed. `bundles` are looked into for what figures do not say: the size.
     """
-    found = [_cost(picture, COSTS[kind]) for picture in pictures(figures)]
+    found = [_cost(picture, COSTS[kind], goal, bundles) for picture in pictures(figures)]
     return [scatter for scatter in found if scatter is not None]
 
 
-def _cost(picture: Picture, cost: Cost) -> Scatter | None:
-    stream = picture.points[0].changes
+def _cost(picture: Picture, cost: Cost, goal: Goal, bundles: Bundles) -> Scatter | None:
+    first = picture.points[0]
     points: dict[str, list[tuple[float, float]]] = {}
     spreads: dict[str, list[tuple[float, float]]] = {}
     made_of = []
-    for one in _leaders(picture):
-        x, y = cost.value(one), one.recall if stream else one.qps
+    for one in _leaders(picture, goal):
+        recalls = goal.recalls(one)
+        x, y = cost.value(one, bundles), one.recall if recalls else one.qps
         if x > 0 and y > 0:
             points.setdefault(one.algorithm, []).append((x, y))
-            low, high = (one.recall_low, one.recall_high) if stream else (one.qps_low, one.qps_high)
+            low, high = (one.recall_low, one.recall_high) if recalls else (one.qps_low, one.qps_high)
             spreads.setdefault(one.algorithm, []).append((low, high))
             made_of.append(one)
     if not points:
         return None
-    bound = least_recall(picture.points[0].track)
-    at = "" if bound is None else f" at {picture.points[0].measured} >= {bound:g}"
-    up = Scale("mean recall", log=False) if stream else Scale(f"queries per second{at}")
+    at = goal.words(first)
+    what = f"{'mean ' * first.changes}{first.measured}" if goal.recalls(first) else "queries per second"
     reading = f"Each point is the best operating point of a build{at}; up and left is better."
+    if cost.suffix == "size":
+        reading += " The size is what the entry's memory grew by from before the build to after it."
     return Scatter(
-        name=f"{picture.name}-{cost.suffix}",
+        name=f"{picture.name}-{cost.suffix}" + ("" if goal.at_qps is None else f"-at-{goal.at_qps:g}"),
         title=title(picture),
         caption=caption(Picture(picture.name, tuple(made_of)), reading),
-        x=Scale(cost.label),
-        y=up,
+        x=Scale("seconds of all changes" if first.changes and cost.suffix == "build" else cost.label),
+        y=Scale(f"{what}{at}", log=not goal.recalls(first)),
         points=points,
         spreads=spreads,
-        notes={},
         made_of=tuple(made_of),
     )
 
 
-def _leaders(picture: Picture) -> list[Figures]:
-    """The operating points that the track ranks, one for each algorithm and build; without a rule the fastest."""
-    score = score_of(picture.points[0].track)
+def _leaders(picture: Picture, goal: Goal = Goal()) -> list[Figures]:
+    """The operating points that the goal asks for, one for each algorithm and build."""
     groups: dict[tuple[str, str], list[Figures]] = {}
     for one in picture.points:
         groups.setdefault((one.algorithm, one.build), []).append(one)
-    found = []
-    for members in groups.values():
-        best = front(members)[0] if score is None else next(iter(best_per_algorithm(members, score).values()))
-        if best is not None:
-            found.append(best)
-    return found
+    found = [goal.leader(members) for members in groups.values()]
+    return [one for one in found if one is not None]
 
 
 def scaling_scatters(figures: Iterable[Figures]) -> list[Scatter]:

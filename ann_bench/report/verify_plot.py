@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,18 +10,22 @@ from typing import Any
 
 import matplotlib
 
-from ann_bench.errors import ResultError
+from ann_bench.errors import ResultError, UsageError
 from ann_bench.report.embedded import KEPT, kept_of, take
+from ann_bench.report.look import Look
+from ann_bench.report.operating import Bundles
+from ann_bench.report.palette import style_of
 from ann_bench.report.pareto import Picture, pictures
 from ann_bench.report.plot import render
-from ann_bench.report.sheets import FRONT, front_sheet, sheet_again
+from ann_bench.report.sheets import FRONT, Wish, front_sheet, sheet_again
 from ann_bench.results.figures import Figures
 
 
-def check_plot(path: Path, results: Mapping[str, Figures]) -> list[str]:
-    """Hold a picture (.svg, .png) against results by their keys; returns what else is to be said of it.
+def check_plot(path: Path, results: Mapping[str, Figures], bundles: Bundles = lambda one: None) -> list[str]:
+    """Hold a picture (.svg, .png, .pdf) against results by their keys; returns what else is to be said of it.
 
-    Raises ResultError, which names point (counted from 1), column, what was found and what was expected, at the first
+    `bundles` finds the bundle of a result, for the kinds of pictures that show single queries. Raises ResultError,
+    which names point (counted from 1), column, what was found and what was expected, at the first
     difference; and where the drawing is not the one that these results make. UsageError where it cannot be read.
     """
     kept = take(path)
@@ -28,19 +33,21 @@ def check_plot(path: Path, results: Mapping[str, Figures]) -> list[str]:
         points = [_point(number, row, results) for number, row in enumerate(kept["points"], start=1)]
         failures = [_there(f"failure {number}", key, results) for number, key in enumerate(kept["failures"], start=1)]
         picture = Picture(str(kept["name"]), tuple(points), tuple(failures), int(kept["older"]))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        wish = Wish.of(kept, bundles)
+        look = Look(wish.paper, {str(name): style_of(told) for name, told in kept.get("styles", {}).items()})
+    except (KeyError, TypeError, ValueError, AttributeError, UsageError) as error:
         raise ResultError(
             f"holds figures that cannot be read ({error}); draw it again with `ann-bench plot`"
         ) from error
-    kind = str(kept.get("kind", FRONT))
-    if kind == FRONT and len(pictures(points)) != 1:
+    if wish.kind == FRONT and len(pictures(points)) != 1:
         raise ResultError(f"shows {len(points)} points that were not all measured under the same conditions")
-    sheet = front_sheet(picture) if kind == FRONT else sheet_again(kind, picture.name, points)
+    sheet = front_sheet(picture, wish) if wish.kind == FRONT else sheet_again(wish, picture.name, points)
+    sheet = dataclasses.replace(sheet, name=picture.name)
     if kept.get("matplotlib") != matplotlib.__version__:
         here, there = matplotlib.__version__, kept.get("matplotlib")
         return [f"drawn with matplotlib {there}, here is {here}: its figures were compared, its lines were not"]
-    _same_drawing(path, render(sheet, (path.suffix.lower().removeprefix("."),)))
-    return _left_out(picture, results) if kind == FRONT else []
+    _same_drawing(path, render(sheet, look, (path.suffix.lower().removeprefix("."),)))
+    return _left_out(picture, results) if wish.kind == FRONT else []
 
 
 def _point(number: int, row: Mapping[str, Any], results: Mapping[str, Figures]) -> Figures:
@@ -72,6 +79,9 @@ def _same_drawing(path: Path, drawn: Mapping[str, bytes]) -> None:
             if one != other:
                 raise ResultError(f"line {number}: found {_cut(one)}, expected {_cut(other)}")
         raise ResultError(f"has {len(found)} lines, expected {len(expected)}")
+    if form == "pdf":
+        place = next((n for n, pair in enumerate(zip(content, again, strict=False)) if pair[0] != pair[1]), len(again))
+        raise ResultError(f"is not the drawing that the results give: byte {place:,} of {len(content):,} differs")
     _same_pixels(content, again)
 
 

@@ -206,6 +206,32 @@ class _Passes:
         )
 
 
+def waits(bundle: Bundle) -> Floats:
+    """The latencies that percentiles are of, in seconds, ascending, of all counted runs; empty of any other result."""
+    mode = bundle.identity.fields.get("mode")
+    if bundle.asks is None or mode is None:
+        return np.zeros(0)
+    passes = _Passes(bundle, bundle.asks, mode)
+    found = [passes.times(build, run) for build, runs in enumerate(passes.counted()) for run in runs]
+    times = np.concatenate(found) if found else np.zeros(0)
+    return np.sort(times[np.isfinite(times)])
+
+
+def at_rates(bundle: Bundle) -> list[tuple[float, float, float]]:
+    """Rate, p50 and p99 (seconds) of every run at a given rate that the client kept up with, by rate."""
+    mode = bundle.identity.fields.get("mode")
+    if bundle.asks is None or mode is None:
+        return []
+    passes = _Passes(bundle, bundle.asks, mode)
+    found = [
+        (one.rate, percentile(passes.times(build, run), 0.5), one.p99)
+        for build, trials in enumerate(passes.trials)
+        for run, one in trials.items()
+        if one.kept_up and one.rate > 0
+    ]
+    return sorted(found)
+
+
 def columns(found: Latency) -> dict[str, float]:
     """Percentiles and their intervals by the names of their columns: `p50 p50_low p50_high p90 ...`."""
     pairs: Sequence[tuple[str, Estimate]] = list(found.percentiles.items())

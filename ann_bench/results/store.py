@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 from ann_bench.errors import ResultError, UsageError
 from ann_bench.results import bundle as files
@@ -24,6 +26,15 @@ class Damaged:
 
     path: Path
     reason: str
+
+
+class Keyed(Protocol):
+    """Anything with the key of a result."""
+
+    @property
+    def key(self) -> str:
+        """The hash of its identity."""
+        ...
 
 
 class Store:
@@ -94,6 +105,26 @@ class Store:
             state = "holds no results" if self.folder.is_dir() else "does not exist"
             raise UsageError(f"results folder {self.folder} {state}; make some with `ann-bench run --track NAME`")
         return paths
+
+
+class Finder:
+    """Finds the bundle of figures again, by key, in some folders; without its ids. None where it is gone or damaged."""
+
+    def __init__(self, folders: Iterable[Path]) -> None:
+        self.folders = list(folders)
+
+    @cached_property
+    def _paths(self) -> dict[str, Path]:
+        return {path.stem: path for folder in reversed(self.folders) for path in Store(folder).paths()}
+
+    def __call__(self, one: Keyed) -> Bundle | None:
+        """The bundle of a result."""
+        path = self._paths.get(one.key)
+        try:
+            return None if path is None else read(path, answers=False)
+        except ResultError as error:
+            log.warning("%s; it is not drawn", error)
+            return None
 
 
 def read(path: Path, *, answers: bool = True) -> Bundle:

@@ -10,8 +10,8 @@ from typing import Any
 
 from ann_bench.errors import ResultError
 from ann_bench.results.figures import Figures
+from ann_bench.results.queries import sole_truth
 from ann_bench.results.store import read
-from ann_bench.site.difficulty import sole_truth
 from ann_bench.site.drill import drill
 from ann_bench.site.embed import plain
 

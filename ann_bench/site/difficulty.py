@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ann_bench.results.model import Bundle
+from ann_bench.results.queries import sole_truth
 from ann_bench.truth.look import matching_rows, nearest_distances
 
 Floats = npt.NDArray[np.float64]
@@ -31,12 +32,6 @@ def difficulty(bundle: Bundle, known: npt.NDArray[np.int64], recall: Floats) -> 
         "selectivity": [] if rows is None else _by_powers(rows[known], recall),
         "distance": [] if nearest is None else _by_rank(nearest[known], recall),
     }
-
-
-def sole_truth(bundle: Bundle) -> str | None:
-    """The key of the answers, where all searches share them."""
-    keys = set(bundle.truths)
-    return keys.pop() if len(keys) == 1 and bundle.scores else None
 
 
 def grouped(labels: list[str], group: npt.NDArray[np.int64], recall: Floats) -> list[list[Any]]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ann_bench.results.model import Bundle
-from ann_bench.results.rounds import answers_of
+from ann_bench.results.queries import query_hits
 from ann_bench.site.difficulty import difficulty, grouped
 
 #: Queries that are listed by number, the worst first.
@@ -27,7 +27,7 @@ def drill(bundle: Bundle) -> dict[str, Any] | None:
     recall of 0-9 %, 10-19 %, ..., 100 %; for `selectivity` and `distance` see `difficulty`. None where no query
     has a true answer.
     """
-    hits, strict, possible = _sums(bundle)
+    hits, strict, possible = query_hits(bundle)
     known = np.flatnonzero(possible > 0)
     if not len(known):
         return None
@@ -43,19 +43,6 @@ def drill(bundle: Bundle) -> dict[str, Any] | None:
         **difficulty(bundle, known, recall),
         "worst": np.stack([worst, hits[worst], strict[worst], possible[worst]], axis=1).tolist(),
     }
-
-
-def _sums(bundle: Bundle) -> tuple[Ints, Ints, Ints]:
-    """Hits, strict hits and possible hits of each query over all answers that were given."""
-    total = max((len(score.possible) for score in bundle.scores), default=0)
-    sums = np.zeros((3, total), dtype=np.int64)
-    given = answers_of(bundle)
-    answers, times = np.unique(given[given >= 0], return_counts=True)
-    for answer, weight in zip(answers.tolist(), times.tolist(), strict=True):
-        score = bundle.scores[answer]
-        for row, values in enumerate((score.hits, score.hits_strict, score.possible)):
-            sums[row, : len(values)] += weight * values.astype(np.int64)
-    return sums[0], sums[1], sums[2]
 
 
 def _matches(bundle: Bundle, total: int) -> Ints:

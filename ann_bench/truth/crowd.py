@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 
 from ann_bench.arrays import held
 from ann_bench.progress import Progress, silent
+from ann_bench.truth.dimension import local_dimension
 from ann_bench.truth.distance import pair_distances
 from ann_bench.truth.exact import exact
 from ann_bench.truth.model import Problem
@@ -81,14 +82,9 @@ class _Near:
         return float(self.usual.mean()) / nearest if nearest > 0 else None
 
     def dimensions(self) -> Floats:
-        """-1 / mean(log(r_i / r_k)) over the neighbours but the last; copies of the query say nothing."""
-        last = self.distances[:, -1:]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.where(self.distances > 0, np.log(self.distances / last), np.nan)[:, :-1]
-        known = (~np.isnan(logs)).sum(axis=1)
-        sums = np.nansum(logs, axis=1)
-        good = (known >= 5) & (sums < 0)
-        return np.asarray(-known[good] / sums[good])
+        """Of those where the distances say something; see `local_dimension`."""
+        found = local_dimension(self.distances)
+        return np.asarray(found[~np.isnan(found)])
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,17 @@ def nearest_distances(key: str, queries: int, k: int) -> Floats | None:
 
     None where the cache holds no sound file of a single search with this key.
     """
+    found = true_distances(key, queries, k)
+    return None if found is None else found[:, 0]
+
+
+def true_distances(key: str, queries: int, k: int) -> Floats | None:
+    """The distances of all true answers (`Truth`), (queries, k); None as of `nearest_distances`."""
     path = _path(key)
     if path is None or not path.exists():
         return None
     found = kept.read(path, kept.Outline(key, ((key, queries, k),)))
-    return np.array(found[0].distances[:, 0]) if found and k else None
+    return np.array(found[0].distances) if found and k else None
 
 
 def matching_rows(key: str, queries: int) -> npt.NDArray[np.int64] | None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from typing import Any
 
 import pytest
 
-from ann_bench.report.scatter import draw_scatter
-from ann_bench.report.tradeoffs import cost_scatters, scaling_scatters, slope
+from ann_bench.report.tradeoffs import Goal, cost_scatters, scaling_scatters, slope
 from ann_bench.results.figures import Figures, figures
+from ann_bench.results.model import Step
 from tests.results import made
 
 
@@ -30,6 +29,31 @@ def test_the_ranked_operating_point_is_drawn() -> None:
     assert memory.points["a"][0][0] == pytest.approx(412 / 1024)
 
 
+def test_recall_at_a_speed() -> None:
+    found = [result("a", 9000, 0.5), result("a", 1000, query={"ef": 2}), result("b", 10, 0.99)]
+    for speed, recalls in ((5000, {"a": found[0].recall}), (500, {"a": found[1].recall})):
+        (scatter,) = cost_scatters(found, "build", Goal(speed))
+        assert {name: y for name, ((_, y),) in scatter.points.items()} == recalls
+        assert scatter.y.label == f"recall@10 at >= {speed:,} queries per second"
+        assert not scatter.y.log
+    (whole,) = cost_scatters(found, "build", Goal(0))
+    assert set(whole.points) == {"a", "b"}
+    assert cost_scatters(found, "build", Goal(1e6)) == []
+
+
+def test_the_size_is_what_the_build_added() -> None:
+    bundle = made.bundle(0.95, algorithm="a", shape=(3, 5, 1))
+    steps = [
+        Step(build, 0, kind, 1.0, 1.0, memory_bytes=held << 20)
+        for build, held_after in enumerate((70, 90, 80))
+        for kind, held in (("create", 50), ("build", held_after), ("search", 500))
+    ]
+    grown = dataclasses.replace(bundle, steps=tuple(steps))
+    (scatter,) = cost_scatters([figures(grown)], "size", bundles=lambda one: grown)
+    assert scatter.points["a"][0][0] == 30
+    assert cost_scatters([figures(bundle)], "size", bundles=lambda one: bundle) == [], "nobody noted what it held"
+
+
 def test_slopes_over_sizes() -> None:
     rows = {"s-1M": 10**6, "s-10M": 10**7, "t-1M": 10**6}
     found = [result("a", 1e9 / n, rows=n, dataset=name) for name, n in rows.items()]
@@ -44,15 +68,3 @@ def test_slopes_over_sizes() -> None:
 @pytest.mark.parametrize("power", [-1.0, 0.0, 0.5])
 def test_a_slope(power: float) -> None:
     assert slope([(float(x), 3 * float(x) ** power) for x in (10, 50, 900)]) == pytest.approx(power)
-
-
-def test_twenty_labels_do_not_collide() -> None:
-    found = [result(f"algorithm-{n:02d}", 1000 + n) for n in range(20)]
-    (scatter,) = cost_scatters(found, "build")
-    figure = draw_scatter(scatter)
-    figure.canvas.draw()
-    texts = [text for text in figure.axes[0].texts if text.get_gid() == "label"]
-    boxes = sorted((text.get_window_extent() for text in texts), key=lambda box: box.y0)
-    assert len(boxes) == 20
-    assert all(low.y0 + 0.9 * low.height <= high.y0 + 1 for low, high in itertools.pairwise(boxes))
-    assert max(box.x1 for box in boxes) <= figure.bbox.x1

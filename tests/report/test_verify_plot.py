@@ -11,7 +11,9 @@ from PIL import Image, PngImagePlugin
 
 from ann_bench.errors import ResultError, UsageError
 from ann_bench.report import embedded
+from ann_bench.report.paper import Paper
 from ann_bench.report.plot import plot
+from ann_bench.report.sheets import Wish
 from ann_bench.report.verify_plot import check_plot
 from ann_bench.results.figures import figures
 from tests.report import scenes
@@ -21,7 +23,8 @@ RESULTS = {one.key: one for one in map(figures, scenes.four())}
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return {path.suffix: path for path in plot(map(figures, scenes.four()), tmp_path_factory.mktemp("plots"))}
+    folder = tmp_path_factory.mktemp("plots")
+    return {path.suffix: path for path in plot(map(figures, scenes.four()), folder, ("png", "svg", "pdf"))}
 
 
 def with_figures(svg: Path, folder: Path, change) -> Path:
@@ -39,7 +42,7 @@ def with_figures(svg: Path, folder: Path, change) -> Path:
     return path
 
 
-@pytest.mark.parametrize("suffix", [".svg", ".png"])
+@pytest.mark.parametrize("suffix", [".svg", ".png", ".pdf"])
 def test_what_was_drawn_follows(drawn: dict[str, Path], suffix: str) -> None:
     assert check_plot(drawn[suffix], RESULTS) == []
     assert len(embedded.take(drawn[suffix])["points"]) == 17
@@ -127,7 +130,7 @@ def test_what_is_no_picture_of_ours(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["build", "memory"])
 def test_other_kinds_are_drawn_again_too(kind: str, tmp_path: Path) -> None:
-    (path,) = plot(RESULTS.values(), tmp_path, ("svg",), kind)
+    (path,) = plot(RESULTS.values(), tmp_path, ("svg",), Wish(kind))
     assert path.stem.endswith(kind)
     assert check_plot(path, RESULTS) == []
     changed = path.with_name("changed.svg")
@@ -136,3 +139,25 @@ def test_other_kinds_are_drawn_again_too(kind: str, tmp_path: Path) -> None:
         check_plot(changed, RESULTS)
     with pytest.raises(ResultError, match="do not make one picture"):
         check_plot(with_figures(path, tmp_path, lambda kept: kept["points"].append(kept["points"][0])), RESULTS)
+
+
+@pytest.mark.parametrize("paper", [Paper("dark"), Paper("light", "column")], ids=["dark", "column"])
+def test_the_paper_is_known_again(paper: Paper, tmp_path: Path) -> None:
+    (path,) = plot(RESULTS.values(), tmp_path, ("svg",), Wish("build", paper, at_qps=3000))
+    assert path.stem == f"filtered-debian-20k-build-at-3000{paper.suffix}"
+    assert check_plot(path, RESULTS) == []
+    with pytest.raises(ResultError, match=r"cannot be read .*unknown style 'grey'"):
+        check_plot(with_figures(path, tmp_path, lambda kept: kept.update(style="grey")), RESULTS)
+    with pytest.raises(ResultError, match="line"):
+        check_plot(with_figures(path, tmp_path, lambda kept: kept["styles"].update(exact=["#222222", "o", 3])), RESULTS)
+    with pytest.raises(ResultError, match="no style of ours"):
+        check_plot(with_figures(path, tmp_path, lambda kept: kept["styles"].update(exact=["red", "o", 3])), RESULTS)
+
+
+def test_a_changed_pdf_is_named(drawn: dict[str, Path], tmp_path: Path) -> None:
+    content = drawn[".pdf"].read_bytes()
+    place = content.index(b"stream\n") + 100
+    path = tmp_path / "changed.pdf"
+    path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    with pytest.raises(ResultError, match=f"byte {place:,} of"):
+        check_plot(path, RESULTS)
