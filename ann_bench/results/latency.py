@@ -212,7 +212,7 @@ def waits(bundle: Bundle) -> Floats:
     if bundle.asks is None or mode is None:
         return np.zeros(0)
     passes = _Passes(bundle, bundle.asks, mode)
-    found = [passes.times(build, run) for build, runs in enumerate(passes.counted()) for run in runs]
+    found = [passes.times(build, run).ravel() for build, runs in enumerate(passes.counted()) for run in runs]
     times = np.concatenate(found) if found else np.zeros(0)
     return np.sort(times[np.isfinite(times)])
 
