@@ -197,6 +197,10 @@ class Channel:
             raise WireClosed("the connection was closed")
         return True
 
+    def wait(self, timeout: float) -> bool:
+        """Whether, within so many seconds, something has come or the other side is gone: `receive` tells which."""
+        return b"\n" in self._pending or bool(self._poll.poll(max(0.0, timeout) * 1000))
+
     def close(self) -> None:
         """Hang up."""
         self._socket.close()

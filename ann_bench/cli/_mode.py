@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections.abc import Callable
@@ -10,11 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
-from rich.console import Console
 
 if TYPE_CHECKING:
     from ann_bench.judge.mode import Wish
     from ann_bench.judge.plan import Setting
+
+log = logging.getLogger(__name__)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -101,12 +103,9 @@ def wish(options: dict[str, Any], *, ranked: bool = True) -> Wish:
     return Wish(**{name: options.pop(name) for name in names})
 
 
-def say_shared(setting: Setting, console: Console) -> None:
+def say_shared(setting: Setting) -> None:
     """One line where queries are put one by one and the client has no CPU of its own."""
     free = set(setting.sandbox.cpus()) - set(setting.cpus)
     if setting.mode is not None and not free:
         hint = f"--cpus {len(setting.cpus) - 1}" if len(setting.cpus) > 1 else "a machine with more CPUs"
-        console.print(
-            f"the entry has all the CPUs, so that it and the client wait for each other: {hint} would leave one",
-            style="dim",
-        )
+        log.info("the entry has all the CPUs, so that it and the client wait for each other: %s would leave one", hint)

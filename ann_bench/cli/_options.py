@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 _BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -70,12 +73,17 @@ class CpuSet(click.ParamType):  # type: ignore[type-arg]
             self.fail(str(error), param, ctx)
 
 
-def messages() -> Console:
-    """The console for what goes on: the library's log at level INFO, on standard error."""
+def quiet_option(function: Command) -> Command:
+    """`--quiet`, for `messages`."""
+    return click.option("-q", "--quiet", is_flag=True, help="Say nothing but results, warnings and errors.")(function)
+
+
+def messages(*, quiet: bool = False) -> Console:
+    """The console for what goes on: the library's log on standard error, of level INFO, or only warnings if `quiet`."""
     console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
     logger = logging.getLogger("ann_bench")
     logger.handlers = [_Lines(console)]
-    logger.setLevel(logging.INFO)
+    logger.setLevel(logging.WARNING if quiet else logging.INFO)
     logger.propagate = False
     return console
 

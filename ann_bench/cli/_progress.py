@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,8 +19,8 @@ PATIENCE_SECONDS = 0.5
 
 @contextmanager
 def bars(console: Console) -> Iterator[Report]:
-    """A report that draws one bar a task on this console."""
-    if not console.is_terminal:
+    """A report that draws one bar a task on this console; none where it is no terminal, or is to be quiet."""
+    if not console.is_terminal or not logging.getLogger("ann_bench").isEnabledFor(logging.INFO):
         yield silent
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from rich.console import Console
 
 from ann_bench.cli._challenge import challenge, challenge_options
 from ann_bench.cli._mode import mode_options, say_shared, wish
-from ann_bench.cli._options import Bytes, CpuSet, Seconds, Share, messages
+from ann_bench.cli._options import Bytes, CpuSet, Seconds, Share, messages, quiet_option
 from ann_bench.cli._progress import bars
 from ann_bench.errors import StorageError, UsageError
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from ann_bench.judge.run import Tally
     from ann_bench.results.model import Bundle
     from ann_bench.tracks import Score
+
+log = logging.getLogger(__name__)
 
 EPILOG = """\b
 Examples:
@@ -117,12 +120,14 @@ class Request:
 @challenge_options
 @click.option("--list", "only_list", is_flag=True, help="Show what would run, and run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
-def command(only_list: bool, **options: Any) -> int:
+@quiet_option
+def command(only_list: bool, quiet: bool, **options: Any) -> int:
     """Measure the entries of a track on a data set: a table, a plot, and result files.
 
     What is in the results folder already is not measured again. Exit code 0 when every result is ok, 1 when any
     entry failed (each failure is a result too, with its name), 2 for wrong usage.
     """
+    from ann_bench.cli._live import watching
     from ann_bench.judge.plan import Options
     from ann_bench.judge.repeat import Repeat
     from ann_bench.judge.run import execute
@@ -140,15 +145,15 @@ def command(only_list: bool, **options: Any) -> int:
     }
     request = Request(**{name: value for name, value in renamed.items() if name not in names})
     choice = Options(**{name: value for name, value in renamed.items() if name in names})
-    console = messages()
+    console = messages(quiet=quiet)
     store = Store(request.results)
     if not only_list:
         store.check_writable()
     plan = _plan(request, choice, console, build=not only_list)
     if only_list:
         return _list(plan, store, request)
-    with bars(console) as progress:
-        tally = execute(plan, store, force=request.force, progress=progress)
+    with watching(console, plan, store) as (progress, watch):
+        tally = execute(plan, store, force=request.force, progress=progress, watch=watch)
     return _show(plan, tally, store, request, console)
 
 
@@ -169,15 +174,15 @@ def _plan(request: Request, choice: Options, console: Console, *, build: bool) -
     entries = choose(track.name, home(), request.algorithm, request.entry, data)
     place = choose_sandbox(request.sandbox, entries)
     if place.line:
-        console.print(place.line, style="dim")
+        log.info("%s", place.line)
     with bars(console) as progress:
         if build:
             place.sandbox.prepare(entries, request.results / "logs", progress)
         dataset = prepare(manifest, request.queries, progress)
         source = str(manifest.origin) if name.endswith((".yaml", ".yml")) else name
         common = setting(track, dataset, place.sandbox, choice, source)
-        _say_limits(common.limits, track.limits, choice, console)
-        say_shared(common, console)
+        _say_limits(common.limits, track.limits, choice)
+        say_shared(common)
         named = bool(request.algorithm or request.entry)
         return plan(common, entries, wanted=named or place.sandbox.makes)
 
@@ -191,7 +196,7 @@ def _refuse_without_a_home(request: Request, folder: Path) -> None:
         )
 
 
-def _say_limits(limits: Any, wanted: Any, choice: Options, console: Console) -> None:
+def _say_limits(limits: Any, wanted: Any, choice: Options) -> None:
     """One line where the machine has less than the track gives."""
     cpus, memory = choice.cpus or wanted.cpus, choice.memory_bytes or wanted.memory_bytes
     cut = []
@@ -200,17 +205,17 @@ def _say_limits(limits: Any, wanted: Any, choice: Options, console: Console) -> 
     if limits.memory_bytes < memory:
         cut.append(f"{limits.memory_bytes / 2**30:.3g} of {memory / 2**30:.3g} GiB")
     if cut:
-        console.print(f"limits cut to this machine: {', '.join(cut)}", style="dim")
+        log.info("limits cut to this machine: %s", ", ".join(cut))
 
 
-def _say_left_out(plan: Plan, console: Console) -> None:
+def _say_left_out(plan: Plan) -> None:
     """One line for the entries that nobody named and that are not installed."""
     from ann_bench.sandbox.remedy import how_to_make
 
     if plan.left_out:
         names = ", ".join(entry.name for entry in plan.left_out)
         remedy = how_to_make(plan.left_out, plan.setting.sandbox.name)
-        console.print(f"not installed, and so left out: {names}; {remedy} brings them", style="dim")
+        log.info("not installed, and so left out: %s; %s brings them", names, remedy)
 
 
 def _list(plan: Plan, store: Any, request: Request) -> int:
@@ -262,8 +267,8 @@ def _show(plan: Plan, tally: Tally, store: Any, request: Request, console: Conso
     except StorageError as error:
         console.print(f"no plot: {error}", style="yellow")
         failed += 1
-    _say_left_out(plan, console)
-    console.print(f"results in {request.results}/; " + (f"plots: {', '.join(map(str, drawn))}" if drawn else "no plot"))
+    _say_left_out(plan)
+    log.info("results in %s/; %s", request.results, f"plots: {', '.join(map(str, drawn))}" if drawn else "no plot")
     if request.as_json:
         summary = {
             "track": plan.setting.track.name,

@@ -20,17 +20,23 @@ ERRORS = {
 }
 
 
+#: How often somebody hears that a long call goes on.
+PAUSE_SECONDS = 1.0
+
+
 class Exchange:
     """The wire to one worker, from its first message to its end.
 
-    Every method but those that end or stop the worker raises EntryFailure when the entry fails; after one that is
-    `over`, only `close` is left.
+    `meanwhile` is told about once a second what memory the worker holds, as long as a call goes on that is no batch of
+    queries. Every method but those that end or stop the worker raises EntryFailure when the entry fails; after one that
+    is `over`, only `close` is left.
     """
 
     def __init__(self, session: Session, limits: Limits) -> None:
         self.session = session
         self.limits = limits
         self.in_force: InForce | None = None
+        self.meanwhile: Callable[[int], None] | None = None
         self._seq = 0
         self._began: float | None = None
         self._end: Exit | None = None
@@ -93,11 +99,20 @@ class Exchange:
 
         def exchange() -> Message:
             self._send(message)
-            return self.session.channel.receive(self._bound(limit))
+            return self._receive(self._bound(limit))
 
         reply: Message = self._guard(doing, exchange)
         self._check(reply, doing, expected)
         return reply
+
+    def _receive(self, limit: float) -> Message:
+        """The next message, while somebody hears that it is waited for."""
+        channel, until = self.session.channel, time.monotonic() + limit
+        while self.meanwhile is not None and (left := until - time.monotonic()) > 0:
+            if channel.wait(min(PAUSE_SECONDS, left)):
+                break
+            self.meanwhile(self.session.reading().memory_bytes)
+        return channel.receive(max(0.0, until - time.monotonic()))
 
     def _send(self, message: Message) -> None:
         self._seq += 1

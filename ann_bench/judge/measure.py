@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from ann_bench.datasets.dataset import Dataset
 from ann_bench.judge.asked import Asked, published
 from ann_bench.judge.blocks import blocks
 from ann_bench.judge.driver import Driver, Window
+from ann_bench.judge.events import REPORTED, Query, TakesTurns, Teller, Watch, Work, unwatched
 from ann_bench.judge.failure import EntryFailure
 from ann_bench.judge.party import Journal, Seat, Team, parties, play
 from ann_bench.judge.pattern import Served
@@ -48,7 +49,13 @@ def measure(setting: Setting, job: Job, configs: Sequence[Config], questions: Qu
 
 
 def measure_together(
-    setting: Setting, wanted: Wanted, questions: Questions, keep: KeepOf, *, in_turn: bool = False
+    setting: Setting,
+    wanted: Wanted,
+    questions: Questions,
+    keep: KeepOf,
+    watch: Watch = unwatched,
+    *,
+    in_turn: bool = False,
 ) -> None:
     """Measure these configs of several jobs; `keep` gets each bundle, and its job, as soon as it is complete.
 
@@ -63,9 +70,10 @@ def measure_together(
     if setting.workload.mutates:
         streams = [(team, record) for team in teams for record in team.records]
         for group in [streams] if in_turn else [[one] for one in streams]:
-            _streams(setting, group, questions, keep)
+            _streams(setting, group, questions, keep, watch)
         return
     for party in parties(setting, teams):
+        watch(TakesTurns([team.job.entry.name for team in party]))
         journal = Journal.of(setting, party)
         for team in party:
             for record in team.records:
@@ -74,7 +82,7 @@ def measure_together(
             pending = [team for team in party if team.pending(build)]
             with orders(setting, [team.job for team in pending], seed, build) as seen:
                 ones = [
-                    OneBuild(shown, team.job, build, questions, partial(keep, team.job), seed)
+                    OneBuild(shown, team.job, build, questions, partial(keep, team.job), seed, Teller(watch))
                     for shown, team in zip(seen, pending, strict=True)
                 ]
                 while left := [(one, team) for one, team in zip(ones, pending, strict=True) if team.pending(build)]:
@@ -86,8 +94,11 @@ def _team(setting: Setting, job: Job, configs: Sequence[Config], seed: int) -> T
     return Team(job, records)
 
 
-def _streams(setting: Setting, group: Sequence[tuple[Team, Record]], questions: Questions, keep: KeepOf) -> None:
+def _streams(
+    setting: Setting, group: Sequence[tuple[Team, Record]], questions: Questions, keep: KeepOf, watch: Watch
+) -> None:
     """All the builds of some query configs of streams, one build of each in a random order after the other."""
+    watch(TakesTurns(sorted({team.job.entry.name for team, _ in group})))
     journal = Journal.of(setting, list({id(team): team for team, _ in group}.values()))
     for _, record in group:
         record.journal = journal
@@ -95,7 +106,7 @@ def _streams(setting: Setting, group: Sequence[tuple[Team, Record]], questions: 
         for place in np.random.default_rng([group[0][1].seed, build]).permutation(len(group)):
             team, record = group[place]
             if not record.done:
-                one = OneBuild(setting, team.job, build, questions, partial(keep, team.job), record.seed)
+                one = OneBuild(setting, team.job, build, questions, partial(keep, team.job), record.seed, Teller(watch))
                 _turns([(one, Team(team.job, [record]))], np.random.default_rng(0))
 
 
@@ -146,12 +157,19 @@ class OneBuild:
     questions: Questions
     keep: Keep
     seed: int
+    teller: Teller = field(default_factory=Teller)
+
+    def work(self, kind: str, query: Query | None = None, number: int = 0, total: int = 0) -> Work:
+        """Something that is done here, as it is told."""
+        return Work(self.job.entry.name, kind, query, number, total)
 
     def open(self) -> Driver:
         """Start a worker."""
         setting, dataset = self.setting, self.job.dataset(self.setting.shown.dataset)
         spec = WorkerSpec(self.job.entry, setting.limits, setting.cpus, tuple(files(dataset)))
-        return Driver(setting.sandbox.open(spec), dataset, setting.limits, setting.workload.asked)
+        driver = Driver(setting.sandbox.open(spec), dataset, setting.limits, setting.workload.asked)
+        driver.meanwhile = self.teller.goes_on
+        return driver
 
     def prepare(self, driver: Driver, steps: list[Step]) -> None:
         """All that comes before the first query config: the object, and the index where searches share it."""
@@ -162,12 +180,15 @@ class OneBuild:
         if self.setting.mode is not None and not driver.serves:
             raise EntryFailure(Status.CRASHED, f"--mode {self.setting.mode.kind} is not supported: {_NO_ASKS}")
         first = self.setting.workload.operations[0]
+        work = self.work("build" if isinstance(first, Build) else "setup", None, self.build + 1, self.setting.builds)
+        self.teller.begins(work)
         if isinstance(first, Build):
             window = driver.change(first)
             steps.append(self._step(Call("build", 0, points=len(first.rows)), window))
-            log.info("%s: built in %.2f s", self.job.entry.name, window.seconds)
+            log.info("%s: built in %.2f s", self.job.entry.name, window.seconds, extra=REPORTED)
         else:
             steps.append(self._step(Call("setup"), driver.setup(self.setting.workload.max_points)))
+        self.teller.ended(work, steps[-1:])
 
     def set(self, driver: Driver, record: Record) -> None:
         """Hand over a query config."""
@@ -200,6 +221,9 @@ class OneBuild:
         search = 0
         operations = self.setting.workload.operations
         for index, operation in enumerate(operations):
+            if self.setting.workload.mutates:
+                kind = type(operation).__name__.lower()
+                self.teller.begins(self.work(kind, record.config.query, index + 1, len(operations)))
             try:
                 if isinstance(operation, Search):
                     self._search((run, index, search), driver, record)
@@ -281,6 +305,7 @@ class OneBuild:
         """This build of the config is done with; after the last one it becomes a bundle."""
         record.close(self.build)
         if record.done:
+            self.teller.begins(self.work("score", record.config.query))
             self.keep(record.bundle(self.questions))
             record.release()
 

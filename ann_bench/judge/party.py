@@ -19,6 +19,7 @@ import psutil
 
 from ann_bench.judge.canary import Canary
 from ann_bench.judge.driver import Driver
+from ann_bench.judge.events import Left
 from ann_bench.judge.failure import EntryFailure, outcome_of
 from ann_bench.judge.plan import Job, Setting
 from ann_bench.results.model import Step
@@ -74,6 +75,17 @@ class Journal:
         return {**told, "canary": self.canary.to_json()} if self.canary else told
 
 
+@dataclass(frozen=True)
+class Turn:
+    """What a query config does in a turn: a call of its kind, the `number` of `total`, from 1; `last` is the end."""
+
+    kind: str
+    call: Callable[[Driver, Record], bool | None]
+    number: int = 0
+    total: int = 0
+    last: bool = False
+
+
 class Seat:
     """One worker with the index of one entry, and the query configs that it is measured with."""
 
@@ -93,6 +105,7 @@ class Seat:
     def open(self) -> None:
         """Start the worker and build the index; without one none of the configs can be measured."""
         steps: list[Step] = []
+        self.one.teller.begins(self.one.work("start"))
         driver = self._driver = self.one.open()
         try:
             self.one.prepare(driver, steps)
@@ -110,28 +123,33 @@ class Seat:
         self._usable = True
         self._rest(driver)
 
-    def turn(self, record: Record, work: Callable[[Driver, Record], bool | None], *, last: bool = False) -> None:
+    def turn(self, record: Record, turn: Turn) -> None:
         """Let one query config do one thing; a failure is its own. After the last thing it is done with here."""
         driver = self._driver
         if driver is None or not self._usable or record.is_closed(self.one.build):
             return
+        known = len(record.steps)
+        work = self.one.work(turn.kind, record.config.query, turn.number, turn.total)
+        self.one.teller.begins(work)  # before the worker wakes: what drawing takes is no time of its
         driver.wake()
         try:
             driver.begin()
             if self._set is not record:
                 self.one.set(driver, record)
                 self._set = record
-            self._usable = work(driver, record) is not False
+            self._usable = turn.call(driver, record) is not False
         except EntryFailure as failure:
             self._usable = not failure.over
             self._set = None
             record.outcome = outcome_of(failure, driver.log())
         record.in_force = driver.in_force
         record.charge(self.one.build, driver.usage())
-        if last or record.failed:
+        if turn.last or record.failed:
             self.one.finished(record)
         if self._usable:
             self._rest(driver)
+        if not record.failed:
+            self.one.teller.ended(work, record.steps[known:])
 
     def _rest(self, driver: Driver) -> None:
         if self._together:
@@ -147,6 +165,7 @@ class Seat:
         if self._driver is None:
             return
         end = self._driver.close()
+        self.one.teller.watch(Left(self.one.job.entry.name))
         if end.left_behind:
             log.warning("%s: left %d processes behind; they were ended", self.one.job.entry.name, end.left_behind)
         for record in self.records:
@@ -157,18 +176,19 @@ class Seat:
 def play(seats: Sequence[Seat], rng: np.random.Generator) -> None:
     """Round after round until nobody wants another run; then what comes last."""
     warmups = max((seat.one.setting.repeat.warmups for seat in seats), default=0)
-    for _ in range(warmups):
+    for number in range(1, warmups + 1):
         for seat, record in _shuffled(seats, rng):
-            seat.turn(record, seat.one.warm_up)
+            seat.turn(record, Turn("warmup", seat.one.warm_up, number, warmups))
     run = 0
     while turns := [(seat, record) for seat, record in _shuffled(seats, rng) if record.wants(seat.one.build, run)]:
         for seat, record in turns:
             record.note_turn(seat.one.build, run)
-            seat.turn(record, partial(seat.one.run, run))
+            kind = "stream" if seat.one.setting.workload.mutates else "search"
+            seat.turn(record, Turn(kind, partial(seat.one.run, run), run + 1, seat.one.setting.runs))
         run += 1
     for seat in seats:
         for record in seat.open_records:
-            seat.turn(record, seat.one.last, last=True)
+            seat.turn(record, Turn("control", seat.one.last, last=True))
 
 
 def _shuffled(seats: Sequence[Seat], rng: np.random.Generator) -> list[tuple[Seat, Record]]:

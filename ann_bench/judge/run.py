@@ -14,12 +14,13 @@ from pathlib import Path
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.errors import StorageError, UsageError
 from ann_bench.judge.control import Controls, Recipe
+from ann_bench.judge.events import REPORTED, Kept, Planned, Watch, unwatched
 from ann_bench.judge.measure import REFUSED, Wanted, measure_together, refuse
 from ann_bench.judge.plan import Config, Job, Plan, Setting
 from ann_bench.judge.ranges import most_answers
 from ann_bench.judge.record import Questions
 from ann_bench.progress import Progress, silent
-from ann_bench.results.figures import figures
+from ann_bench.results.figures import Figures, figures
 from ann_bench.results.model import Bundle, Status
 from ann_bench.results.store import Store
 from ann_bench.truth.matching import chance_recall
@@ -46,8 +47,13 @@ class Tally:
         return bool(self.bundles) and all(b.outcome.status is Status.OK for b in self.bundles)
 
 
-def execute(plan: Plan, store: Store, *, force: bool = False, progress: Progress = silent) -> Tally:
-    """Measure what is missing in the store (everything where `force`); results come back in the plan's order."""
+def execute(
+    plan: Plan, store: Store, *, force: bool = False, progress: Progress = silent, watch: Watch = unwatched
+) -> Tally:
+    """Measure what is missing in the store (everything where `force`); results come back in the plan's order.
+
+    `progress` hears of all that comes before the first entry starts, `watch` of the measurement itself.
+    """
     store.check_writable()
     todo = {job.entry.name: wanted(job, store, force=force) for job in plan.jobs}
     tally = Tally(found=sum(len(job.configs) - len(todo[job.entry.name]) for job in plan.jobs))
@@ -66,7 +72,9 @@ def execute(plan: Plan, store: Store, *, force: bool = False, progress: Progress
             with measuring(store.folder):
                 # another run may have made some of them while this one waited for its turn
                 again = [(job, todo[job.entry.name] if force else wanted(job, store)) for job in jobs]
-                tally.made += _measure(shown, again, questions, store)
+                left = [(job.entry.name, [one.query for one in mine]) for job, mine in again if not job.refusal]
+                watch(Planned(shown.setting, left, tally.found))
+                tally.made += _measure(shown, again, questions, store, watch)
     tally.bundles = [store.get(config.identity, answers=False) for _, config in plan.configs()]
     return tally
 
@@ -121,7 +129,7 @@ def with_controls(setting: Setting, questions: Questions, variants: int, progres
     return replace(questions, controls=Controls(setting.dataset, setting.workload, known, recipe, progress))
 
 
-def _measure(plan: Plan, todo: Wanted, questions: Questions, store: Store) -> int:
+def _measure(plan: Plan, todo: Wanted, questions: Questions, store: Store, watch: Watch) -> int:
     """Measure these configs, and store why others are not even started; returns how many results there are."""
     made = 0
 
@@ -130,30 +138,30 @@ def _measure(plan: Plan, todo: Wanted, questions: Questions, store: Store) -> in
         store.write(bundle)
         made += 1
         if not job.refusal:
-            _tell(job, bundle)
+            shown = figures(bundle)
+            _tell(job, bundle, shown)
+            watch(Kept(bundle.identity["query"], shown))
 
     for job, configs in todo:
         if job.refusal and configs:
             log.warning("%s: %s (%s)", job.entry.name, job.refusal.status.value, job.refusal.detail)
             refuse(plan.setting, job, configs, questions, partial(keep, job))
     started = [(job, configs) for job, configs in todo if configs and not job.refusal]
-    measure_together(plan.setting, started, questions, keep)
+    measure_together(plan.setting, started, questions, keep, watch)
     return made
 
 
-def _tell(job: Job, bundle: Bundle) -> None:
+def _tell(job: Job, bundle: Bundle, shown: Figures) -> None:
     name = " ".join([job.entry.name, *(f"{key}={value}" for key, value in bundle.identity["query"].items())])
     if bundle.outcome.status is not Status.OK:
         log.warning("%s: %s (%s)", name, bundle.outcome.status.value, bundle.outcome.detail)
         return
-    shown = figures(bundle)
     if shown.changes:
-        log.info(
-            "%s: mean recall %.4f over %d searches, %.1f s", name, shown.recall, shown.searches, shown.total_seconds
-        )
+        seen = shown.recall, shown.searches, shown.total_seconds
+        log.info("%s: mean recall %.4f over %d searches, %.1f s", name, *seen, extra=REPORTED)
     else:
         what = shown.measured if shown.ranged else "recall"
-        log.info("%s: %s %.4f, %s QPS", name, what, shown.recall, f"{shown.qps:,.0f}")
+        log.info("%s: %s %.4f, %s QPS", name, what, shown.recall, f"{shown.qps:,.0f}", extra=REPORTED)
 
 
 @contextmanager

@@ -74,7 +74,10 @@ class Stopwatch(Exchange):
         fill: Callable[[], None] | None = None,
         take: Callable[[], None] | None = None,
     ) -> Window:
-        """Send the message, wait for `ready`, then time from `go` to `done`."""
+        """Send the message, wait for `ready`, then time from `go` to `done`.
+
+        A call with something to `fill` in is a batch of queries: nothing else happens until it is done.
+        """
         if self._began is None:
             self._began = time.monotonic()
         self._ask(message, doing, limit, expected="ready")
@@ -86,7 +89,7 @@ class Stopwatch(Exchange):
         def call() -> tuple[Message, int, int]:
             start = time.perf_counter_ns()
             channel.send(go)
-            reply = channel.receive(bound)
+            reply = self._receive(bound) if fill is None else channel.receive(bound)
             took = time.perf_counter_ns() - start
             if take is not None:
                 take()
