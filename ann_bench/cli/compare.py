@@ -169,7 +169,7 @@ def _sides(terms: Terms, choice: Options, algorithms: tuple[str, ...], console: 
         raise UsageError(f"{folder} is a folder of results and the other is not; name two of one kind")
     drawn = partial(bars, console)
     with match(terms, choice, drawn) as ready:
-        say_shared(ready.setting, console)
+        say_shared(ready.setting)
         return [ready.measure(drawn)]
 
 
