@@ -21,7 +21,8 @@ def next_rate(before: Sequence[Trial], p99: float) -> float | None:
     """The rate to try after these trials, of which the first one had waiting clients; None where it is found.
 
     It halves from FIRST of what waiting clients got until a rate meets the goal, goes up by STEP where even the first
-    one does, and then goes to the geometric middle of the highest that does and the least that does not.
+    one does, and then goes to the geometric middle of the highest that does and the least that does not. Before it ends
+    that least one is tried once more: a single run may miss the goal because of something else that the machine did.
     """
     most = before[0].answered
     tried = [one for one in before[1:] if one.rate > 0]
@@ -34,4 +35,7 @@ def next_rate(before: Sequence[Trial], p99: float) -> float | None:
         return rate if rate >= LEAST * most else None
     if not above:
         return STEP * good.rate
-    return (good.rate * min(above)) ** 0.5 if min(above) > CLOSE * good.rate else None
+    bound = min(above)
+    if bound > CLOSE * good.rate:
+        return float((good.rate * bound) ** 0.5)
+    return bound if above.count(bound) == 1 else None

@@ -49,7 +49,7 @@ def mode_text(mode: Mapping[str, Any] | None) -> str:
         return "batch"
     lasting = f" for {mode['seconds']:g} s" if "seconds" in mode else ""
     if mode.get("rate") == "max":
-        return f"load, p99 <= {1e3 * mode['p99']:g} ms{lasting}"
+        return f"load, p99 <= {1e3 * mode['p99']:g} ms{lasting and ','}{lasting}"
     if "rate" in mode:
         return f"load {mode['rate']:,.10g}/s{lasting}"
     return " ".join(str(mode[name]) for name in ("kind", "clients") if name in mode) + lasting
@@ -202,7 +202,8 @@ class _Passes:
         if lag <= max(LATE_SECONDS, LATE_SHARE * late):
             return ""
         return (
-            f"1 % of the queries were sent {1e3 * lag:,.3g} ms late or more, and latencies hold that: a busy machine?"
+            f"the client sent 1 % of the queries late, by {1e3 * lag:,.3g} ms or more, which latencies hold: a busy "
+            "machine?"
         )
 
 

@@ -34,9 +34,13 @@ class Trial:
 
 
 def highest(trials: Sequence[Trial], p99: float) -> Trial | None:
-    """The trial of the highest rate that meets the goal, as do all trials of lower rates; None where there is none."""
+    """The trial of the highest rate that meets the goal, as do all lower rates; None where there is none.
+
+    Of a rate that was tried again the last trial counts.
+    """
     best = None
-    for trial in sorted((one for one in trials if one.rate > 0), key=lambda one: one.rate):
+    last = {one.rate: one for one in trials if one.rate > 0}
+    for _, trial in sorted(last.items()):
         if not trial.meets(p99):
             break
         best = trial

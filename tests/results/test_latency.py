@@ -75,7 +75,7 @@ def test_what_the_client_did_is_said() -> None:
     assert "the client was at work for 97% of the time" in noted(bundle, busy)
     late = bundle.asks.due + 0.02
     delayed = dataclasses.replace(bundle.asks, sent=late, answered=late + 0.001)
-    assert "sent 20 ms late" in noted(bundle, delayed)
+    assert "sent 1 % of the queries late, by 20 ms or more" in noted(bundle, delayed)
     slow = dataclasses.replace(bundle.asks, sent=3 * bundle.asks.due, answered=3 * bundle.asks.due + 0.001)
     assert "no more than 167 of the 500 queries a second" in noted(bundle, slow)
     assert math.isnan(of(bundle, slow).p50)
@@ -95,4 +95,5 @@ def test_names_of_modes() -> None:
     assert mode_text({"kind": "concurrent", "clients": 8}) == "concurrent 8"
     assert mode_text({"kind": "load", "rate": 1500.0}) == "load 1,500/s"
     assert mode_text({"kind": "load", "rate": "max", "p99": 0.01}) == "load, p99 <= 10 ms"
+    assert mode_text({"kind": "load", "rate": "max", "p99": 0.01, "seconds": 2.0}) == "load, p99 <= 10 ms, for 2 s"
     assert mode_text({"kind": "load", "rate": 1234567.0, "seconds": 0.5}) == "load 1,234,567/s for 0.5 s"
