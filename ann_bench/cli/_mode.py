@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from ann_bench.cli._options import Number
+
 if TYPE_CHECKING:
     from ann_bench.judge.mode import Wish
     from ann_bench.judge.plan import Setting
@@ -68,16 +70,14 @@ _OPTIONS = (
     click.option("--p99", type=Latency(), help="The latency that --rate max keeps for 99 of 100 queries: 10ms."),
     click.option(
         "--seconds",
-        type=click.FloatRange(0, 3600),
+        type=Number(0, 3600),
         envvar="ANN_BENCH_SECONDS",
         metavar="S",
         help="How long each run of these modes lasts: the query set is asked again. 0: once. Default: 2.",
     ),
 )
 
-_RECALL = click.option(
-    "--recall", type=click.FloatRange(0, 1), help="The least recall that is ranked. Default: the track's."
-)
+_RECALL = click.option("--recall", type=Number(0, 1), help="The least recall that is ranked. Default: the track's.")
 
 
 def mode_options(command: Command) -> Command:

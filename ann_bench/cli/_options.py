@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -56,6 +57,17 @@ class Share(click.ParamType):  # type: ignore[type-arg]
         if not 0 < share < 1:
             self.fail(f"{value!r} is no share; write 2% or 0.02", param, ctx)
         return share
+
+
+class Number(click.FloatRange):
+    """A number within bounds; `nan`, which no comparison refuses, is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Parse, or say how to write it."""
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is no number", param, ctx)
+        return number
 
 
 class CpuSet(click.ParamType):  # type: ignore[type-arg]

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from ann_bench.cli._challenge import challenge, challenge_options
 from ann_bench.cli._mode import put_options, say_shared, wish
-from ann_bench.cli._options import Bytes, CpuSet, Seconds, messages
+from ann_bench.cli._options import Bytes, CpuSet, Number, Seconds, messages
 from ann_bench.cli._progress import bars
 from ann_bench.errors import AnnBenchError, UsageError
 
@@ -59,7 +59,7 @@ class Shown:
 
 @click.command("compare", epilog=EPILOG, short_help="Which of two is faster at the same recall; history.")
 @click.argument("places", metavar="[A B]", nargs=-1)
-@click.option("--recall", type=click.FloatRange(0, 1, min_open=True), help="The recall. Default: the track's bound.")
+@click.option("--recall", type=Number(0, 1, min_open=True), help="The recall. Default: the track's bound.")
 @click.option(
     "--figure",
     metavar="NAME",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ann_bench.cli._options import Bytes, Seconds
+from ann_bench.cli._options import Bytes, Number, Seconds
 from ann_bench.cli._read import read_figures
 from ann_bench.errors import ResultError, UsageError
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 @click.command("recommend")
-@click.option("--recall", type=click.FloatRange(0, 1), default=0.9, show_default=True, help="Least recall.")
-@click.option("--qps", type=click.FloatRange(0, min_open=True), help="Least queries per second.")
+@click.option("--recall", type=Number(0, 1), default=0.9, show_default=True, help="Least recall.")
+@click.option("--qps", type=Number(0, min_open=True), help="Least queries per second.")
 @click.option("--memory", type=Bytes(), help="Most memory of the entry, such as 4g.")
 @click.option("--build-time", type=Seconds(), help="Longest build, such as 1h.")
 @click.option("--updates", is_flag=True, help="Only what was measured while points came and went.")

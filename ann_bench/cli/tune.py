@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from ann_bench.cli._options import Bytes, Seconds, messages
+from ann_bench.cli._options import Bytes, Number, Seconds, messages
 from ann_bench.cli._progress import bars
 from ann_bench.errors import AnnBenchError, StorageError, UsageError
 
@@ -37,7 +37,7 @@ WIDTH = 130
 @click.option("--track", metavar="NAME", help="The track. Default: the first that the entry is for.")
 @click.option("--dataset", metavar="NAME|FILE", help="A data set, or a manifest (.yaml). Default: the track's.")
 @click.option(
-    "--recall", "recalls", multiple=True, type=click.FloatRange(0, 1), metavar="R",
+    "--recall", "recalls", multiple=True, type=Number(0, 1), metavar="R",
     help="Most queries per second at this recall; may be given again. Default: 0.8 0.9 0.95 0.99.",
 )  # fmt: skip
 @click.option("--runs", type=click.IntRange(1, 100), default=3, show_default=True, help="Repeats of each batch.")

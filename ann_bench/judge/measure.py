@@ -24,7 +24,7 @@ from ann_bench.judge.plan import Config, Job, Setting
 from ann_bench.judge.record import Questions, Record, taken
 from ann_bench.judge.rounds import serve
 from ann_bench.judge.seat import seated
-from ann_bench.judge.single import of_controls
+from ann_bench.judge.single import once
 from ann_bench.judge.variety import arguments, orders
 from ann_bench.ragged import Ragged
 from ann_bench.results.model import Bundle, Status, Step
@@ -270,7 +270,7 @@ class OneBuild:
         assert pattern is not None
         search = self.setting.workload.searches[where[2]]
         with seated(self.setting.cpus) as record.apart:
-            pattern = replace(of_controls(pattern) if control else pattern, alone=record.apart)
+            pattern = replace(once(pattern, search.queries) if control else pattern, alone=record.apart)
             return serve(driver, asked, search, record.orders(*where), pattern)
 
     def _change(self, place: tuple[int, int], driver: Driver, record: Record) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -56,6 +56,6 @@ class Passes:
         return Asks(due, sent, answered, null, busy, rate, answer_of)
 
 
-def of_controls(pattern: Pattern) -> Pattern:
-    """The pattern of a control batch: the same clients, or one for each caller where there is a rate."""
-    return Pattern(pattern.callers, pattern.clients if pattern.schedule is None else pattern.callers)
+def once(pattern: Pattern, count: int) -> Pattern:
+    """The same for a warm-up or a control batch of `count` queries: the same clients or the same times, one round."""
+    return replace(pattern, seconds=0.0, schedule=None if pattern.schedule is None else pattern.schedule[:count])

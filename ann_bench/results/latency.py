@@ -23,6 +23,8 @@ SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 #: A client that is at work for so large a share of the time may be what bounds the speed.
 BUSY = 0.9
+#: An entry that answers less than this share of a rate has a queue that grows.
+ANSWERED = 0.9
 #: A delay of the client itself is worth a note where its p99 is so large a share of that of the latencies, and so many
 #: seconds.
 LATE_SHARE, LATE_SECONDS = 0.2, 0.001
@@ -179,7 +181,7 @@ class _Passes:
         slow = [one for one in all_of_them if not one.kept_up]
         if slow and not self.searching:
             return (
-                f"the client could send no more than {min(one.answered for one in slow):,.0f} of the "
+                f"the client could send no more than {min(one.sent for one in slow):,.0f} of the "
                 f"{slow[0].rate:,.0f} queries a second asked for: such runs give no latency; lower --rate"
             )
         if slow and all(best is None or best.rate < min(one.rate for one in slow) for best in self.best):
@@ -190,7 +192,18 @@ class _Passes:
         if np.nanmax(self.asks.busy, initial=0.0) > BUSY:
             share = float(np.nanmax(self.asks.busy))
             return f"the client was at work for {share:.0%} of the time: it may be what bounds the speed"
-        return self.late_note()
+        return self.queue_note() or self.late_note()
+
+    def queue_note(self) -> str:
+        """Of a given rate that is higher than what the entry answers: its queue grows as long as a run lasts."""
+        asked = 0.0 if self.searching else float(self.mode.get("rate", 0.0))
+        answered = [one.answered / one.sent for trials in self.trials for one in trials.values() if one.kept_up]
+        if not asked or not answered or (share := median(answered)) > ANSWERED:
+            return ""
+        return (
+            f"{asked:,.0f} queries a second were more than it could answer ({share * asked:,.0f}): the queue grew, so "
+            "that latencies say how long a run lasted"
+        )
 
     def late_note(self) -> str:
         """Of a client that sent queries late: latencies hold the delay."""

@@ -20,13 +20,14 @@ STRETCH, PAUSE_SECONDS = 1.02, 0.05
 class Trial:
     """One pass: the rate asked for (NaN: waiting clients), queries answered a second, p99 in seconds.
 
-    `kept_up` says whether the client could send at that rate.
+    `kept_up` says whether the client could send at that rate, `sent` how many queries a second it sent.
     """
 
     rate: float
     answered: float
     p99: float
     kept_up: bool
+    sent: float = math.nan
 
     def meets(self, p99: float) -> bool:
         """Whether the rate was kept with such a latency."""
@@ -50,8 +51,14 @@ def highest(trials: Sequence[Trial], p99: float) -> Trial | None:
 def trial(rate: float, due: Floats, sent: Floats, answered: Floats) -> Trial:
     """What a pass shows, from when each query was due, sent and answered; NaN stands for a query that was not asked."""
     first, last = float(np.nanmin(due)), float(np.nanmax(answered))
-    speed = np.isfinite(answered).sum() / max(last - first, 1e-9)
-    return Trial(rate, speed, percentile(answered - due, 0.99), kept_up(due, sent))
+    asked, sending = int(np.isfinite(answered).sum()), float(np.nanmax(sent)) - first
+    return Trial(
+        rate,
+        asked / max(last - first, 1e-9),
+        percentile(answered - due, 0.99),
+        kept_up(due, sent),
+        asked / max(sending, 1e-9),
+    )
 
 
 def kept_up(due: Floats, sent: Floats) -> bool:

@@ -285,6 +285,8 @@ def test_the_next_config_goes_on_after_an_error(place: Bench) -> None:
         (("--mode", "latency", "--clients", "3"), "--clients is for --mode concurrent"),
         (("--rate", "100"), "--rate is for --mode load"),
         (("--seconds", "3"), "--seconds is for --mode latency"),
+        (("--mode", "latency", "--seconds", "nan"), "'nan' is no number"),
+        (("--mode", "latency", "--recall", "nan"), "'nan' is no number"),
         (("--mode", "load"), "needs a rate"),
         (("--mode", "load", "--rate", "max"), "--p99 10ms"),
         (("--mode", "load", "--rate", "10", "--p99", "10ms"), "--p99 is for --rate max"),

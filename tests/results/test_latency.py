@@ -76,6 +76,10 @@ def test_what_the_client_did_is_said() -> None:
     late = bundle.asks.due + 0.02
     delayed = dataclasses.replace(bundle.asks, sent=late, answered=late + 0.001)
     assert "sent 1 % of the queries late, by 20 ms or more" in noted(bundle, delayed)
+    stretched = bundle.asks.due + 2 * (bundle.asks.answered - bundle.asks.due[..., :1])
+    queueing = dataclasses.replace(bundle.asks, answered=stretched)
+    assert "500 queries a second were more than it could answer (1" in noted(bundle, queueing)
+    assert not math.isnan(of(bundle, queueing).p50)
     slow = dataclasses.replace(bundle.asks, sent=3 * bundle.asks.due, answered=3 * bundle.asks.due + 0.001)
     assert "no more than 167 of the 500 queries a second" in noted(bundle, slow)
     assert math.isnan(of(bundle, slow).p50)
