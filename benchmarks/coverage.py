@@ -27,7 +27,7 @@ from ann_bench.stats import (
     ratio_estimate,
     recall_estimate,
 )
-from ann_bench.stats.goal import narrow_enough
+from ann_bench.stats.goal import Watched, levels, needed
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,6 +35,8 @@ COVERED, CALLED = (0.93, 0.97), 0.01
 #: Two standard errors of a share of 1 in 20, so that chance is no failure.
 CHANCE = 2 * 0.22
 RATIO = 1.05
+#: What `--until` is tried with.
+GOAL = 0.02
 
 
 @dataclass(frozen=True)
@@ -201,15 +203,62 @@ def recall(design: Design, count: int) -> float:
     return held / count
 
 
-def until(noise: float, count: int) -> tuple[float, float]:
-    """Coverage of an interval at which runs were stopped because it was within 2 %, and the median number of runs."""
-    rng, held, made = np.random.default_rng(6), 0, []
+@dataclass(frozen=True)
+class Stopped:
+    """Results whose runs (or builds) were stopped when they were known within 2 %; shares as of `Row`."""
+
+    noise: Noise
+    what: str
+    most: int
+    held: float
+    ratio_held: float
+    called: float
+    made: float
+    reached: float
+
+    def shortcomings(self, slack: float) -> list[str]:
+        """What of it is not as it should be, beyond chance."""
+        narrow = min(self.held, self.ratio_held) < COVERED[0] - slack
+        wide = max(self.held, self.ratio_held) > COVERED[1] + slack
+        return ["NARROW"] * narrow + ["wide"] * wide + ["CALLED"] * (self.called >= CALLED + slack / 2)
+
+
+def stopped(noise: Noise, what: str, most: int, count: int) -> Stopped:
+    """Many pseudo-experiments with `--until 2%`."""
+    rng = np.random.default_rng([6, most])
+    shape = (1, most) if what == "runs" else (most, 1)
+    level, sure = levels(stopped=True)
+    held, ratio_held, called, made, reached = 0, 0, 0, [], 0
     for _ in range(count):
-        rates = rng.lognormal(0, noise, (1, 50))
-        number = next((n for n in range(5, 50) if narrow_enough(rates[:, :n], 0.02)), 50)
-        held += median_estimate(rates[:, :number]).holds(1.0)
-        made.append(number)
-    return held / count, float(np.median(made))
+        a, b = (_until(np.exp(_noisy(noise, shape, rng))) for _ in range(2))
+        ratio = ratio_estimate(a * RATIO, b, level=level)
+        held += median_estimate(a, level).holds(1.0)
+        ratio_held += ratio.holds(RATIO)
+        called += differs(a, b, level=sure) is not Verdict.CANNOT_TELL
+        made.append(a.size)
+        reached += median_estimate(a, level).width <= GOAL
+    shares = (held / count, ratio_held / count, called / count)
+    return Stopped(noise, what, most, *shares, float(np.mean(made)), reached / count)
+
+
+def _noisy(noise: Noise, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
+    logs = rng.normal(0, noise.runs, shape)
+    logs -= np.log1p(rng.exponential(noise.slow, shape)) * (rng.random(shape) < noise.outliers)
+    return logs - center(noise)
+
+
+def _until(rates: Floats) -> Floats:
+    """What was measured when that was enough; all of it where it never was."""
+    found = needed([Watched("QPS", rates)], GOAL) or rates.size
+    return rates[:, :found] if rates.shape[0] == 1 else rates[:found]
+
+
+def stops(count: int) -> Iterator[Stopped]:
+    """The study of `--until`."""
+    for runs in (0.005, 0.01, 0.02, 0.03, 0.05):
+        for what, most in (("runs", 50), ("builds", 20)):
+            yield stopped(Noise(f"{what} {100 * runs:g} %", runs=runs), what, most, count)
+    yield stopped(Noise("runs 2 %, outliers", runs=0.02, outliers=0.1), "runs", 50, count)
 
 
 def main(argv: list[str]) -> int:
@@ -241,9 +290,14 @@ def main(argv: list[str]) -> int:
         print(f"p{100 * share:g} of {queries:,} queries, 1 x 1, 1 x 5, 3 x 3 ({few} experiments): {shown}")
     found = [recall(design, few) for design in (Design(1, 1), Design(3, 3), Design(5, 5))]
     print(f"recall, 1 x 1, 3 x 3, 5 x 5 ({few}): {', '.join(f'{100 * one:.1f}' for one in found)}")
-    for noise in (0.02, 0.03, 0.05):
-        held, made = until(noise, few)
-        print(f"until 2 %, runs {noise:.0%} ({few}): {100 * held:.1f}, {made:.0f} runs")
+    print("| stopped within 2 % | most | 95 % of speed | 95 % of ratio | A/A called | repeats | reached |")
+    print("|---|---|---|---|---|---|---|")
+    for one in stops(count):
+        shares = f"{100 * one.held:.1f} | {100 * one.ratio_held:.1f} | {100 * one.called:.2f}"
+        short = one.shortcomings(slack)
+        missed += short
+        tail = f"{one.made:.1f} | {100 * one.reached:.0f} | {' '.join(short)}".rstrip()
+        print(f"| {one.noise.name} | {one.most} {one.what} | {shares} | {tail}", flush=True)
     bad = len([one for one in missed if one.isupper()])
     print(f"goals: {f'MISSED in {bad} lines' if bad else 'reached'}; wider than need be: {missed.count('wide')} lines")
     return 1 if bad else 0

@@ -75,7 +75,14 @@ class Request:
     "--until",
     type=Share(),
     metavar="SHARE",
-    help="Go on until QPS is known this well, such as 2%; --runs (--builds, where there are several) is the most then.",
+    help="Go on until intervals are this narrow, such as 2%; --runs (--builds, where there are several) is the most.",
+)
+@click.option(
+    "--for",
+    "for_seconds",
+    type=Seconds(),
+    metavar="TIME",
+    help="With --until: begin nothing more once the turns of an entry took so long, such as 30m.",
 )
 @click.option(
     "--warmups",
@@ -136,7 +143,9 @@ def command(only_list: bool, quiet: bool, **options: Any) -> int:
     names = {field.name for field in dataclasses.fields(Options)}
     renamed = {
         "challenge": challenge(options),
-        "repeat": Repeat(options.pop("warmups"), options.pop("until"), options.pop("canary")),
+        "repeat": Repeat(
+            options.pop("warmups"), options.pop("until"), options.pop("canary"), options.pop("for_seconds")
+        ),
         "memory_bytes": options.pop("memory"),
         "wish": wish(options),
         "build_seconds": options.pop("build_limit"),

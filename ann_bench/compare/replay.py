@@ -79,7 +79,9 @@ def plan_again(bundle: Bundle, dataset: Dataset, entry: Entry, sandbox: Sandbox)
         builds=then["builds"],
         cpus=then["cpus"],
         memory_bytes=limits.memory_bytes,
-        repeat=Repeat(then.fields.get("warmups", 0), then.fields.get("until")),
+        repeat=Repeat(
+            then.fields.get("warmups", 0), then.fields.get("until"), seconds=then.fields.get("until_seconds")
+        ),
     )
     common = setting(find_track(then["track"]), dataset, sandbox, options, str(bundle.provenance.get("manifest", "")))
     here = sandbox.fit(limits)

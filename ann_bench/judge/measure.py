@@ -22,6 +22,7 @@ from ann_bench.judge.party import Journal, Seat, Team, parties, play
 from ann_bench.judge.pattern import Served
 from ann_bench.judge.plan import Config, Job, Setting
 from ann_bench.judge.record import Questions, Record, taken
+from ann_bench.judge.repeat import Spent
 from ann_bench.judge.rounds import serve
 from ann_bench.judge.seat import seated
 from ann_bench.judge.single import once
@@ -91,6 +92,9 @@ def measure_together(
 
 def _team(setting: Setting, job: Job, configs: Sequence[Config], seed: int) -> Team:
     records = [Record(setting, config, seed, job.environment, place) for place, config in enumerate(configs)]
+    spent = Spent()
+    for record in () if setting.workload.mutates else records:  # each config of a stream has builds of its own
+        record.spent = spent
     return Team(job, records)
 
 
@@ -303,7 +307,7 @@ class OneBuild:
 
     def finished(self, record: Record) -> None:
         """This build of the config is done with; after the last one it becomes a bundle."""
-        record.close(self.build)
+        record.close(self.build, self.questions)
         if record.done:
             self.teller.begins(self.work("score", record.config.query))
             self.keep(record.bundle(self.questions))

@@ -106,9 +106,12 @@ class Seat:
         """Start the worker and build the index; without one none of the configs can be measured."""
         steps: list[Step] = []
         self.one.teller.begins(self.one.work("start"))
-        driver = self._driver = self.one.open()
+        spent = self.records[0].spent
+        with spent.counting():
+            driver = self._driver = self.one.open()
         try:
-            self.one.prepare(driver, steps)
+            with spent.counting():
+                self.one.prepare(driver, steps)
         except EntryFailure as failure:
             text = driver.abandon().log
             for record in self.records:
@@ -132,6 +135,19 @@ class Seat:
         work = self.one.work(turn.kind, record.config.query, turn.number, turn.total)
         self.one.teller.begins(work)  # before the worker wakes: what drawing takes is no time of its
         driver.wake()
+        with record.spent.counting():
+            self._do(driver, record, turn)
+        record.in_force = driver.in_force
+        record.charge(self.one.build, driver.usage())
+        if turn.last or record.failed:
+            self.one.finished(record)
+        if self._usable:
+            self._rest(driver)
+        if not record.failed:
+            self.one.teller.ended(work, record.steps[known:])
+
+    def _do(self, driver: Driver, record: Record, turn: Turn) -> None:
+        """What a turn is for."""
         try:
             driver.begin()
             if self._set is not record:
@@ -142,14 +158,6 @@ class Seat:
             self._usable = not failure.over
             self._set = None
             record.outcome = outcome_of(failure, driver.log())
-        record.in_force = driver.in_force
-        record.charge(self.one.build, driver.usage())
-        if turn.last or record.failed:
-            self.one.finished(record)
-        if self._usable:
-            self._rest(driver)
-        if not record.failed:
-            self.one.teller.ended(work, record.steps[known:])
 
     def _rest(self, driver: Driver) -> None:
         if self._together:

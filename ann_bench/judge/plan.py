@@ -158,7 +158,9 @@ def setting(track: Track, dataset: Dataset, sandbox: Sandbox, options: Options, 
         builds=options.builds,
         cpus=(options.cpuset or tuple(free))[: limits.cpus],
         manifest=manifest or dataset.name,
-        repeat=options.repeat.fitting(options.builds, mutates=workload.mutates),
+        repeat=options.repeat.fitting(
+            options.builds, mutates=workload.mutates, searches=mode is not None and mode.searches
+        ),
         challenge=options.challenge,
         mode=mode,
         least_recall=options.wish.recall,

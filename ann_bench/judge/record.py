@@ -17,11 +17,14 @@ from ann_bench.judge.driver import Window
 from ann_bench.judge.pattern import Pattern, Served
 from ann_bench.judge.plan import Config, Setting
 from ann_bench.judge.provenance import provenance
+from ann_bench.judge.repeat import Spent
 from ann_bench.judge.scores import score
 from ann_bench.judge.scoring import stored_ids
 from ann_bench.judge.single import Passes
 from ann_bench.judge.variety import build_seed
 from ann_bench.ragged import Ragged
+from ann_bench.results.figures import run_recalls
+from ann_bench.results.goals import watched
 from ann_bench.results.model import INVALID_KINDS, Answers, Bundle, Control, Outcome, Score, Status, Step, Usage
 from ann_bench.sandbox import InForce
 from ann_bench.truth.model import AnyTruth, Problem
@@ -63,12 +66,14 @@ class Record:
     stats: dict[str, Any] = field(default_factory=dict)
     passes: Passes = field(default_factory=Passes)
     apart: bool | None = None
+    spent: Spent = field(default_factory=Spent)
     _closed: set[int] = field(default_factory=set)
     _usages: dict[int, Usage] = field(default_factory=dict)
     _began: dict[tuple[int, int], float] = field(default_factory=dict)
     _answers: list[tuple[int, Answers]] = field(default_factory=list)
     _places: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     _controls: dict[tuple[int, int], Answered] = field(default_factory=dict)
+    _known: dict[int, Score] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Room for every batch."""
@@ -85,21 +90,33 @@ class Record:
         """Whether nothing more is to be measured in a build."""
         return self.done or build in self._closed
 
-    def close(self, build: int) -> None:
-        """A build is done with; all is done with a failure, with the last build, or where enough is known."""
+    def close(self, build: int, questions: Questions) -> None:
+        """A build is done with; all is done with a failure, with the last build, or where enough is known.
+
+        So it is where another build as long as these would take more time than there is.
+        """
         self._closed.add(build)
-        last = build == self.setting.builds - 1
-        self.done = self.failed or last or (self.setting.builds > 1 and self._is_enough())
+        repeat, made = self.setting.repeat, build + 1
+        self.done = self.failed or made == self.setting.builds or repeat.is_late(self.spent.seconds / made * (made + 1))
+        if not self.done and repeat.until is not None:
+            self.done = self._is_enough(run_recalls(self.answer_of, self._scores(questions)))
 
     def wants(self, build: int, run: int) -> bool:
         """Whether another run of a build is wanted."""
         if self.is_closed(build) or run >= self.setting.runs:
             return False
-        return not self.is_over(build, run) and (self.setting.builds > 1 or not self._is_enough())
+        if self.setting.builds > 1 or not run or self.setting.repeat.until is None:
+            return not self.is_over(build, run)
+        return not self.setting.repeat.is_late(self.spent.seconds) and not self._is_enough(np.full((1, 1), np.nan))
 
-    def _is_enough(self) -> bool:
-        counts = [search.queries for search in self.setting.workload.searches]
-        return self.setting.repeat.is_enough(sum(counts) / self.seconds.sum(axis=2))
+    def _is_enough(self, recalls: npt.NDArray[np.float64]) -> bool:
+        """From what was measured up to now, builds that are not begun left out."""
+        counts = tuple(search.queries for search in self.setting.workload.searches)
+        rates = sum(counts) / self.seconds.sum(axis=2)
+        mode = self.setting.mode
+        return self.setting.repeat.is_enough(
+            watched(None if mode is None else mode.to_json(), self.passes.by_run(), rates, recalls)
+        )
 
     def note_turn(self, build: int, run: int) -> None:
         """A run begins now."""
@@ -213,16 +230,17 @@ class Record:
         """Forget the answers, once they are kept elsewhere: a long stream gives hundreds of megabytes of them."""
         self._answers.clear()
         self._places.clear()
+        self._known.clear()
         self._controls.clear()
 
     def _scores(self, questions: Questions) -> tuple[Score, ...]:
-        """One score for each array of answers; each problem is looked at once, in order."""
+        """One score for each array of answers; what was scored before is not scored again."""
         wanted: dict[int, list[int]] = {}
         for index, (search, _) in enumerate(self._answers):
             wanted.setdefault(search, []).append(index)
-        found: dict[int, Score] = {}
+        found = self._known
         for search, (problem, truth) in enumerate(zip(questions.problems, questions.truths, strict=True)):
-            for index in wanted.get(search, ()):
+            for index in set(wanted.get(search, ())) - set(found):
                 found[index] = score(problem, truth, self._answers[index][1])
         return tuple(found[index] for index in range(len(self._answers)))
 

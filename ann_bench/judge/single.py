@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ann_bench.judge.pattern import Pattern, Served
+from ann_bench.results.goals import Pass
 from ann_bench.results.model import Asks
 from ann_bench.results.trials import Trial, trial
 
@@ -32,6 +33,13 @@ class Passes:
         build, run, search = place
         mine = [self.found[build, one, search] for one in range(run) if (build, one, search) in self.found]
         return [trial(one.rate, one.due, one.sent, one.answered) for one in mine]
+
+    def by_run(self) -> dict[tuple[int, int], Pass]:
+        """Those of a workload of one search: only such are put one by one."""
+        return {
+            place[:2]: Pass(*(part.ravel() for part in (one.due, one.sent, one.answered)), one.rate)
+            for place, one in self.found.items()
+        }
 
     def asks(self, shape: Place, counts: tuple[int, ...]) -> Asks | None:
         """All of them as they are stored; None where there are none."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from ann_bench.report import format as show
 from ann_bench.report.leaderboard import Board, Overall, overall
+from ann_bench.report.ranking import once
 from ann_bench.results.figures import Figures
 from ann_bench.results.published import Published, best_published
 
@@ -127,13 +128,9 @@ def conditions(board: Board) -> str:
     where = f"{one.identity.fields.get('machine')}, {one.cpus} CPUs, {show.size(one.memory_limit_bytes)}, {one.sandbox}"
     remarks = [] if board.isolated else ["entries ran as plain processes, so this ranking is unofficial"]
     ranked = [place.best for place in board.places if place.best]
-    if board.score.figure == "qps" and len(ranked) > 1 and all(_once(one) for one in ranked):
+    if board.score.figure == "qps" and len(ranked) > 1 and all(once(one) for one in ranked):
         remarks.append("measured once each, so that no two can be told apart")
     return f"{where}: {'; '.join(remarks)}" if remarks else where
-
-
-def _once(one: Figures) -> bool:
-    return sum(map(len, one.rates)) < 2
 
 
 def _markdown(found: Sequence[Board], published: Sequence[Published]) -> str:

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ann_bench.report.pareto import Picture, pictures
-from ann_bench.report.ranking import best_per_algorithm, score_of
+from ann_bench.report.ranking import best_per_algorithm, score_of, tiers_of
 from ann_bench.results.conditions import CONDITIONS, place_of
 from ann_bench.results.figures import Figures, canonical
 from ann_bench.results.newest import date
-from ann_bench.stats import tiers
 from ann_bench.tracks import Score
 
 #: What conditions are called in a reason; those that are not here go by their own names.
@@ -108,20 +107,6 @@ def _places(picture: Picture, score: Score) -> list[Place]:
         for rank, (one, tier) in enumerate(zip(ranked, levels, strict=True), start=1)
     ]
     return places + [Place(name, why=_why(picture, name, score)) for name, one in best.items() if one is None]
-
-
-def tiers_of(ranked: Sequence[Figures], score: Score) -> list[int]:
-    """The tier of each result, best first: rates by the interval of their ratio, recalls by their own intervals."""
-    if score.figure == "qps":
-        found = tiers([one.rates for one in ranked])
-        return [max(found[: place + 1]) for place in range(len(found))]
-    levels: list[int] = []
-    opened, tier = math.nan, 0
-    for one in ranked:
-        if not one.recall_high >= opened:
-            opened, tier = one.recall_low if math.isfinite(one.recall_low) else one.recall, tier + 1
-        levels.append(tier)
-    return levels
 
 
 def _why(picture: Picture, name: str, score: Score) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ann_bench.errors import UsageError
 from ann_bench.results.figures import Figures
+from ann_bench.stats import tiers
+from ann_bench.stats.goal import levels
 from ann_bench.tracks import Score, find_track
 
 
@@ -36,6 +38,25 @@ def best_per_algorithm(figures: Iterable[Figures], score: Score) -> dict[str, Fi
         if one.ok and _ranked(one, score) and (leader is None or key(one) > key(leader)):
             best[one.algorithm] = one
     return dict(sorted(best.items(), key=lambda item: (*_descending(item[1], score), item[0])))
+
+
+def tiers_of(ranked: Sequence[Figures], score: Score) -> list[int]:
+    """The tier of each result, best first: rates by the interval of their ratio, recalls by their own intervals."""
+    if score.figure == "qps":
+        _, sure = levels(stopped=any(one.stopped for one in ranked))
+        found = tiers([one.rates for one in ranked], sure)
+        return [max(found[: place + 1]) for place in range(len(found))]
+    found, opened, tier = [], math.nan, 0
+    for one in ranked:
+        if not one.recall_high >= opened:
+            opened, tier = one.recall_low if math.isfinite(one.recall_low) else one.recall, tier + 1
+        found.append(tier)
+    return found
+
+
+def once(one: Figures) -> bool:
+    """Whether a single run of a single build is all that there is, so that it can be told from nothing."""
+    return sum(map(len, one.rates)) < 2
 
 
 def _descending(one: Figures | None, score: Score) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich import box
@@ -14,7 +14,7 @@ from rich.text import Text
 from ann_bench.report import format as show
 from ann_bench.report.alike import as_one, wording
 from ann_bench.report.columns import columns, of_the_best, recall_head
-from ann_bench.report.ranking import best_per_algorithm
+from ann_bench.report.ranking import best_per_algorithm, once, tiers_of
 from ann_bench.results.figures import Figures
 from ann_bench.tracks import Score
 
@@ -69,7 +69,10 @@ class _Results:
         if self.score is not None and self.figures:
             yield Text()
             yield self._title(self.score)  # not the table's, which would wrap where the table is narrow
-            yield self._best(self.score, wide)
+            best = best_per_algorithm(self.figures, self.score)
+            levels = _tiers(best, self.score)
+            yield self._best(best, levels, wide)
+            yield from _told_apart(best, levels, self.score)
 
     def _all(self, wide: bool) -> Table:
         shown = columns(self.figures, self.k, wide=wide)
@@ -103,17 +106,47 @@ class _Results:
         bound = "" if score.least_recall is None else f" at {head} >= {score.least_recall:.2f}"
         return Text(f"{_RANKED.get(score.figure, f'Best {score.figure}')}{bound}", style="bold")
 
-    def _best(self, score: Score, wide: bool) -> Table:
+    def _best(self, best: Mapping[str, Figures | None], levels: Mapping[str, int], wide: bool) -> Table:
         shown = of_the_best(columns(self.figures, self.k, wide=wide))
-        table = _table("algorithm", "query", *shown)
+        table = _table("algorithm", "query", *(["tier"] if levels else []), *shown)
+        bound = self.score is not None and self.score.least_recall is not None
         measured = {one.algorithm for one in self.figures if not math.isnan(one.recall)}
-        for name, one in best_per_algorithm(self.figures, score).items():
+        for name, one in best.items():
+            tier = [str(levels.get(name, show.MISSING))] if levels else []
             if one is None:
-                why = "none reaches it" if name in measured and score.least_recall is not None else "not measured"
-                table.add_row(Text(name), Text(why, style="dim"), *[show.MISSING] * len(shown))
+                why = "none reaches it" if name in measured and bound else "not measured"
+                table.add_row(Text(name), Text(why, style="dim"), *tier, *[show.MISSING] * len(shown))
             else:
-                table.add_row(Text(name), Text(show.config(one.query)), *(column(one) for column in shown.values()))
+                cells = (column(one) for column in shown.values())
+                table.add_row(Text(name), Text(show.config(one.query)), *tier, *cells)
         return table
+
+
+def _tiers(best: Mapping[str, Figures | None], score: Score) -> dict[str, int]:
+    """The tier of each algorithm that is ranked; nothing where there are no two, or nothing tells them apart."""
+    ranked = [one for one in best.values() if one is not None]
+    if len(ranked) < 2 or not _can_tell(ranked, score):
+        return {}
+    return dict(zip((one.algorithm for one in ranked), tiers_of(ranked, score), strict=True))
+
+
+def _told_apart(best: Mapping[str, Figures | None], levels: Mapping[str, int], score: Score) -> list[Text]:
+    """What the tiers mean, or why there are none."""
+    ranked = [one for one in best.values() if one is not None]
+    if len(ranked) < 2 or score.figure == "rate":
+        return []
+    if not levels:
+        said = "measured once each, so that no two can be told apart: --builds 5"
+    elif score.figure == "qps" and any(len(one.rates) == 1 for one in ranked):
+        said = "entries of one tier cannot be told apart (one build each: as these indexes are)"
+    else:
+        said = "entries of one tier cannot be told apart"
+    return [Text(said, style="dim")]
+
+
+def _can_tell(ranked: Sequence[Figures], score: Score) -> bool:
+    """Whether tiers say anything: rates of single runs tell nobody apart."""
+    return score.figure != "rate" and not (score.figure == "qps" and all(map(once, ranked)))
 
 
 def _order(one: Figures) -> tuple[str, str, bool, float, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from ann_bench.results.control import control_recall
 from ann_bench.results.latency import columns, latency, mode_text
 from ann_bench.results.model import INVALID_KINDS, Bundle, Identity, Score, Status
 from ann_bench.results.notes import notes
-from ann_bench.results.repeats import canary_drift, goal_note
+from ann_bench.results.repeats import canary_drift, goal_note, level_of, stopped
 from ann_bench.results.rounds import answers_of
 from ann_bench.results.stages import Stage, build_seconds, changes, changes_index, stages
 from ann_bench.stats import Estimate, mean, median, median_estimate, recall_estimate
@@ -143,6 +143,11 @@ class Figures:
         return changes_index(self.identity.fields.get("workload", ()))
 
     @property
+    def stopped(self) -> bool:
+        """Whether it was measured until its intervals were narrow, so that a verdict on it takes more certainty."""
+        return stopped(self.identity.fields)
+
+    @property
     def single(self) -> bool:
         """Whether queries were put one by one."""
         return "mode" in self.identity.fields
@@ -182,10 +187,11 @@ def figures(bundle: Bundle) -> Figures:
     recall = _recall(bundle, means)
     built, updates = build_seconds(bundle), changes(bundle)
     streams = changes_index(identity.fields.get("workload", ()))
-    rates = _rates(bundle)
-    single = latency(bundle)
+    rates, level = _rates(bundle), level_of(bundle)
+    single = latency(bundle, level)
+    goal = goal_note(bundle, rates, _runs(_used(bundle), means))
     searching = (identity.fields.get("mode") or {}).get("rate") == "max"
-    qps = single.rate if searching else median_estimate(rates)
+    qps = single.rate if searching else median_estimate(rates, level)
     return Figures(
         track=str(identity["track"]),
         dataset=str(identity["dataset"]),
@@ -234,7 +240,7 @@ def figures(bundle: Bundle) -> Figures:
         update_seconds_high=updates.seconds.high,
         tuned="yes" if "tuned" in identity.fields else "",
         detail=bundle.outcome.detail,
-        notes=tuple(filter(None, (*notes(bundle), *single.notes, goal_note(bundle, rates)))),
+        notes=tuple(filter(None, (*notes(bundle), *single.notes, goal))),
         invalid=_invalid(bundle),
         stages=stages(bundle, means) if streams else (),
         rates=tuple(map(tuple, rates.tolist())),
@@ -315,6 +321,11 @@ def _runs(used: npt.NDArray[np.int32], means: Floats) -> Floats:
     return np.array([[mean(searches) for searches in runs] for runs in values]).reshape(used.shape[:2])
 
 
+def run_recalls(answer_of: npt.NDArray[np.int32], scores: Sequence[Score]) -> Floats:
+    """The recall of every run that was measured whole, (builds, runs)."""
+    return _runs(answer_of, np.array([_mean_of(score, score.hits) for score in scores]))
+
+
 def _plain_recall(bundle: Bundle, of: Callable[[Score], float]) -> float:
     """The mean over queries, then searches, then runs, then builds."""
     means = np.array([of(score) for score in bundle.scores])
@@ -346,7 +357,8 @@ def _search_seconds(bundle: Bundle) -> float:
 def _recall(bundle: Bundle, means: Floats) -> Estimate:
     """Tie-tolerant recall with its interval."""
     used = _used(bundle)
-    return recall_estimate(_runs(used, means), _query_means(used, _queries(bundle, means), means))
+    queries = _query_means(used, _queries(bundle, means), means)
+    return recall_estimate(_runs(used, means), queries, level_of(bundle))
 
 
 def _queries(bundle: Bundle, means: Floats) -> list[Floats]:

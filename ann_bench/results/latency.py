@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ann_bench.results.model import Asks, Bundle
 from ann_bench.results.rounds import by_round
 from ann_bench.results.trials import Trial, highest, percentile, trial
-from ann_bench.stats import NOTHING, Estimate, median, median_estimate, percentile_estimate
+from ann_bench.stats import LEVEL, NOTHING, Estimate, median, median_estimate, percentile_estimate
 
 Floats = npt.NDArray[np.float64]
 
@@ -57,12 +57,12 @@ def mode_text(mode: Mapping[str, Any] | None) -> str:
     return " ".join(str(mode[name]) for name in ("kind", "clients") if name in mode) + lasting
 
 
-def latency(bundle: Bundle) -> Latency:
+def latency(bundle: Bundle, level: float = LEVEL) -> Latency:
     """The figures of a bundle whose queries were put one by one; nothing of any other."""
     mode = bundle.identity.fields.get("mode")
     if bundle.asks is None or mode is None:
         return Latency()
-    return _Passes(bundle, bundle.asks, mode).figures()
+    return _Passes(bundle, bundle.asks, mode, level).figures()
 
 
 def latencies(bundle: Bundle) -> dict[tuple[int, int], Floats]:
@@ -70,7 +70,7 @@ def latencies(bundle: Bundle) -> dict[tuple[int, int], Floats]:
     mode = bundle.identity.fields.get("mode")
     if bundle.asks is None or mode is None:
         return {}
-    passes = _Passes(bundle, bundle.asks, mode)
+    passes = _Passes(bundle, bundle.asks, mode, LEVEL)
     return {(build, run): passes.times(build, run) for build, runs in enumerate(passes.counted()) for run in runs}
 
 
@@ -79,7 +79,7 @@ def found_rates(bundle: Bundle) -> Floats | None:
     mode = bundle.identity.fields.get("mode")
     if bundle.asks is None or mode is None or mode.get("rate") != "max":
         return None
-    return np.array([math.nan if one is None else one.answered for one in _Passes(bundle, bundle.asks, mode).best])
+    return np.array([math.nan if one is None else one.answered for one in _Passes(bundle, bundle.asks, mode, LEVEL).best])
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,7 @@ class _Passes:
     bundle: Bundle
     asks: Asks
     mode: Mapping[str, Any]
+    level: float
 
     @property
     def searching(self) -> bool:
@@ -135,7 +136,7 @@ class _Passes:
     def figures(self) -> Latency:
         late = [[self.times(build, run) for run in runs] for build, runs in enumerate(self.counted())]
         flat = [run for runs in late for run in runs if np.isfinite(run).any()]
-        found = {name: percentile_estimate(late, share) for name, share in SHARES.items()}
+        found = {name: percentile_estimate(late, share, self.level) for name, share in SHARES.items()}
         null = self.asks.null[np.isfinite(self.asks.null)]
         return Latency(
             percentiles=found,
@@ -157,7 +158,7 @@ class _Passes:
         found = [math.nan if one is None else one.answered for one in self.best]
         if any(math.isnan(one) for one in found):
             return NOTHING
-        return median_estimate(np.array(found)[:, None])
+        return median_estimate(np.array(found)[:, None], self.level)
 
     def goal_note(self) -> str:
         """Of a goal that no rate met."""

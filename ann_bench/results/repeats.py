@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ann_bench.results.model import Bundle
+from ann_bench.results.goals import passes_of, watched
+from ann_bench.results.model import Bundle, Status
 from ann_bench.stats import VERDICT_LEVEL, Estimate, ratio_estimate
-from ann_bench.stats.centre import median_estimate
-from ann_bench.stats.goal import needed, units
+from ann_bench.stats.goal import Watched, counted, levels, narrow, needed
 
 #: A change of the machine's speed, as a share, below which nothing is said: canaries of a quiet machine differ by less.
 FLOOR = 0.05
 
+Floats = npt.NDArray[np.float64]
 _NOTHING = Estimate(math.nan, math.nan, math.nan)
 
 
@@ -48,16 +51,40 @@ def drift_note(bundle: Bundle) -> str:
     return f"the machine was {abs(change):.0%} {how} after this measurement than before: measure again when it is quiet"
 
 
-def goal_note(bundle: Bundle, rates: npt.NDArray[np.float64]) -> str:
-    """Of an interval that was to be reached: not reached, or reached before the last build or run; else empty."""
-    goal = bundle.identity.fields.get("until")
-    if not goal or not rates.size:
+def stopped(fields: Mapping[str, Any]) -> bool:
+    """Whether an identity says that a result was measured until its intervals were narrow."""
+    return bool(fields.get("until"))
+
+
+def level_of(bundle: Bundle) -> float:
+    """Of the intervals of a result, so that they hold the truth as often as those of 95 % do."""
+    return levels(stopped=stopped(bundle.identity.fields))[0]
+
+
+def goal_note(bundle: Bundle, rates: Floats, recalls: Floats) -> str:
+    """Of intervals that were to be reached: not reached, or reached before the last build or run; else empty."""
+    fields = bundle.identity.fields
+    if not stopped(fields) or not rates.size or bundle.outcome.status is not Status.OK:
         return ""
-    goal, what = float(goal), "builds" if rates.shape[0] > 1 else "runs"
-    count, least = units(rates)
-    first = needed(rates, goal)
-    if first is None:
-        width = median_estimate(rates).width
-        found = f"within {width:.1%}" if not math.isnan(width) else "not known at all"
-        return f"{count} {what} and QPS is {found}, not {goal:.1%}: more of them, or a quieter machine"
-    return f"{first} {what} would have been enough, {count} were made" if max(first, least) < count else ""
+    goal, several = float(fields["until"]), int(fields.get("builds", rates.shape[0])) > 1
+    wanted = watched(fields.get("mode"), passes_of(bundle.asks, rates), rates, recalls)
+    (count, least), what = counted(wanted), "build" if several else "run"
+    made = f"{count} {what}" + "s" * (count != 1)
+    up = "until_seconds" in fields and count < int(fields.get(f"{what}s", count))
+    head, link = (f"the time was up after {made}", ": ") if up else (made, " and ")
+    if several and rates.shape[0] == 1:
+        return "the time was up after 1 build: how builds differ is not known"
+    if count < least:
+        return f"{head}: too few to say how well anything is known"
+    if narrow(wanted, goal, count):
+        enough = needed(wanted, goal) or count
+        return f"{enough} {what}s would have been enough, {count} were made" if enough < count else ""
+    missed = ", ".join(_how_well(one, goal, count) for one in wanted if not one.width(count) <= goal)
+    return f"{head}{link}{missed}: more {'time' if up else 'of them'}, or a quieter machine"
+
+
+def _how_well(one: Watched, goal: float, count: int) -> str:
+    """In words, of what is not known well enough."""
+    width = one.width(count)
+    found = f"within {width:.1%}" if not math.isnan(width) else "not known at all"
+    return f"{one.name} is {found}, not {goal:.1%}"

@@ -14,11 +14,10 @@ from ann_bench.stats.draws import DRAWS, ranks, students
 from ann_bench.stats.estimate import LEVEL, NOTHING, Estimate
 from ann_bench.stats.exact import Floats
 
-_TAIL = (1 - LEVEL) / 2
 _LEAST = 1e-12  # seconds: no clock here tells less from nothing
 
 
-def percentile_estimate(values: Sequence[Sequence[npt.ArrayLike]], share: float) -> Estimate:
+def percentile_estimate(values: Sequence[Sequence[npt.ArrayLike]], share: float, level: float = LEVEL) -> Estimate:
     """A percentile of latencies with its interval, from seconds: for each build, for each of its runs an array.
 
     The value is the median over builds of the percentile of all latencies of a build; `share` is 0.99 for p99. NaN
@@ -30,6 +29,7 @@ def percentile_estimate(values: Sequence[Sequence[npt.ArrayLike]], share: float)
     percentile is to draw its rank. No interval (NaN) where queries are so few that it would
     end beyond the slowest one: p99 takes 368 of them, p99.9 takes 3,688.
     """
+    tail = (1 - level) / 2
     builds = [runs for given in values if (runs := _runs(given))]
     if not builds:
         return NOTHING
@@ -37,7 +37,7 @@ def percentile_estimate(values: Sequence[Sequence[npt.ArrayLike]], share: float)
     centres = np.array([_at(pool, share) for pool in pools])
     value = float(np.median(centres))
     spread = _Spread.of(builds, centres, share)
-    if max(share, 1 - share) ** spread.queries > _TAIL:
+    if max(share, 1 - share) ** spread.queries > tail:
         return Estimate(value, math.nan, math.nan)
     units = centres if len(builds) > 1 else np.array([_at(_pool([run]), share) for run in builds[0]])
     deviations = np.zeros(DRAWS)
@@ -48,7 +48,7 @@ def percentile_estimate(values: Sequence[Sequence[npt.ArrayLike]], share: float)
     if math.isfinite(common):
         drawn = ranks(share, common)
         deviations = deviations + np.mean([np.log(_ranked(pool, drawn) / _at(pool, share)) for pool in pools], axis=0)
-    low, high = value * np.exp(np.quantile(deviations, [_TAIL, 1 - _TAIL]))
+    low, high = value * np.exp(np.quantile(deviations, [tail, 1 - tail]))
     return Estimate(value, min(value, float(low)), max(value, float(high)))
 
 

@@ -49,19 +49,19 @@ def ratio_estimate(a: npt.ArrayLike, b: npt.ArrayLike, *, paired: bool = False, 
     return around(value, centre(mine).less(centre(others)), level)
 
 
-def differs(a: npt.ArrayLike, b: npt.ArrayLike, *, paired: bool = False) -> Verdict:
+def differs(a: npt.ArrayLike, b: npt.ArrayLike, *, paired: bool = False, level: float = VERDICT_LEVEL) -> Verdict:
     """Whether `a` is faster than `b` (rates of shape (builds, runs)), slower, or neither can be said.
 
     Two results of the same entry are called different in fewer than 1 of 100 cases, which is why the ratio's
-    interval is one of VERDICT_LEVEL here.
+    interval is one of VERDICT_LEVEL here (of `goal.STOPPED_VERDICT_LEVEL`, where they were stopped for being precise).
     """
-    ratio = ratio_estimate(a, b, paired=paired, level=VERDICT_LEVEL)
+    ratio = ratio_estimate(a, b, paired=paired, level=level)
     if ratio.low > 1:
         return Verdict.FASTER
     return Verdict.SLOWER if ratio.high < 1 else Verdict.CANNOT_TELL
 
 
-def tiers(results: Sequence[npt.ArrayLike]) -> list[int]:
+def tiers(results: Sequence[npt.ArrayLike], level: float = VERDICT_LEVEL) -> list[int]:
     """The tier of each result (rates of shape (builds, runs)), 1 for the fastest; 0 where nothing was measured.
 
     Tiers are groups of neighbours in the ranking by median. The fastest result opens the first one; each next
@@ -71,7 +71,7 @@ def tiers(results: Sequence[npt.ArrayLike]) -> list[int]:
     ranking = sorted((place for place, value in enumerate(values) if not math.isnan(value)), key=lambda p: -values[p])
     found, opened, tier = [0] * len(values), -1, 0
     for place in ranking:
-        if tier == 0 or differs(results[opened], results[place]) is not Verdict.CANNOT_TELL:
+        if tier == 0 or differs(results[opened], results[place], level=level) is not Verdict.CANNOT_TELL:
             opened, tier = place, tier + 1
         found[place] = tier
     return found

@@ -16,7 +16,7 @@ _SEED = 20240229
 _FINE, _COARSE = 4096, 64
 
 
-def recall_estimate(runs: npt.ArrayLike, queries: npt.ArrayLike) -> Estimate:
+def recall_estimate(runs: npt.ArrayLike, queries: npt.ArrayLike, level: float = LEVEL) -> Estimate:
     """Recall: a mean over queries, averaged over the runs of builds, with its bootstrap interval within 0 and 1.
 
     `runs` (builds, runs) holds the recall of every run (NaN: not measured), `queries` (queries,) for every query
@@ -36,7 +36,7 @@ def recall_estimate(runs: npt.ArrayLike, queries: npt.ArrayLike) -> Estimate:
         return NOTHING
     value = mean([mean(build) for build in builds])
     deviations = _query_deviations(known_of(np.asarray(queries, dtype=np.float64))) + _run_deviations(builds)
-    tail = (1 - LEVEL) / 2
+    tail = (1 - level) / 2
     low, high = np.quantile(np.clip(value + deviations, 0.0, 1.0), [tail, 1 - tail])
     return Estimate(value, min(value, float(low)), max(value, float(high)))
 

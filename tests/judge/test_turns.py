@@ -13,6 +13,7 @@ from ann_bench.judge.repeat import MOST_RUNS, Repeat
 from ann_bench.judge.verify_steps import verify_steps
 from ann_bench.results.figures import figures
 from ann_bench.results.model import Bundle, Status
+from tests.judge.modes import WIRE
 from tests.support import Bench, bench, write_entry
 
 #: Writes down who is asked, with which effort, and when.
@@ -134,6 +135,49 @@ def test_a_goal_that_cannot_be_reached_is_said(place: Bench, capsys: pytest.Capt
     assert code == 0
     assert all(bundle.seconds.shape == (1, 6, 1) for bundle in bundles.values())
     assert "6 runs and QPS is within" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_time_is_up(place: Bench) -> None:
+    """A worker takes longer than that to start: each query config has the one run that makes it a result."""
+    code, bundles = run(place, "--until", "0.1%", "--runs", "200", "--for", "0.1", one="time.sleep(0.03)")
+    assert code == 0
+    assert len(bundles) == 2
+    for bundle in bundles.values():
+        assert bundle.seconds.shape == (1, 1, 1)
+        assert any("the time was up after 1 run: too few" in note for note in figures(bundle).notes)
+        verify_steps(bundle)
+
+
+def test_no_build_is_begun_that_the_time_is_too_short_for(place: Bench) -> None:
+    code, bundles = run(place, "--until", "1%", "--builds", "5", "--runs", "2", "--for", "0.1", one="time.sleep(0.05)")
+    assert code == 0
+    for bundle in bundles.values():
+        assert bundle.seconds.shape[:2] == (1, 2)
+        assert any("how builds differ is not known" in note for note in figures(bundle).notes)
+
+
+def test_recall_counts_where_builds_are_repeated(place: Bench) -> None:
+    """Speed that is the same in all builds, and answers that are not."""
+    wrong = "time.sleep(0.05); ids = self.exact(queries, k, tags); half = __import__('random').random()"
+    entry = write_entry(
+        place.folder / "mine",
+        f"def query(self, queries, k, tags=None):\n    import time\n    {wrong}\n"
+        "    ids[: int(half * len(ids))] = -1\n    return ids\n",
+    )
+    assert place.run(entry, "--until", "20%", "--builds", "5", "--runs", "1") == 0
+    (bundle,) = place.bundles()
+    assert bundle.seconds.shape[0] == 5
+    assert any("5 builds and" in note and "recall is within" in note for note in figures(bundle).notes)
+
+
+def test_what_a_mode_is_about_counts(place: Bench) -> None:
+    """A search for a rate has one figure a build; of a rate that is asked for the latency is what is to be known."""
+    entry = write_entry(place.folder / "mine", start=WIRE)
+    assert place.run(entry, "--until", "1%", "--mode", "load", "--rate", "max", "--p99", "10ms") == 2
+    assert place.run(entry, "--until", "0.01%", "--mode", "latency", "--runs", "6", "--cpus", "1") == 0
+    notes = " ".join(figures(place.bundle()).notes)
+    assert "p50 is within" in notes
+    assert place.run(entry, "--for", "1m") == 2
 
 
 @pytest.mark.parametrize("wrong", ["2", "0", "0%", "two", "-1%", "100%"])

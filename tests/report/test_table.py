@@ -6,6 +6,7 @@ import dataclasses
 import io
 import math
 
+import numpy as np
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
@@ -51,8 +52,9 @@ def test_what_it_says() -> None:
     order = [line.split()[0] for line in lines[2:] if line[:1].isalpha()][:6]
     assert order == ["absent", "broken", "exact", "faiss-hnsw", "faiss-ivf", "hnswlib"]
     best = lines[next(i for i, line in enumerate(lines) if "Most queries per second" in line) :]
-    assert [line.split()[0] for line in best[3:]] == ["faiss-hnsw", "faiss-ivf", "hnswlib", "exact", "absent", "broken"]
-    assert "none reaches it" in best[-1]
+    names = ["faiss-hnsw", "faiss-ivf", "hnswlib", "exact", "absent", "broken"]
+    assert [line.split()[0] for line in best[3:-1]] == names
+    assert "none reaches it" in best[-2]
 
 
 def test_recall_rises_within_an_algorithm() -> None:
@@ -145,7 +147,7 @@ def test_a_stream_has_columns_of_its_own(width: int) -> None:
     assert "95 %" not in "\n".join(lines)
     assert "Best mean recall" in "\n".join(lines)
     at = next(i for i, line in enumerate(lines) if "Best mean recall" in line)
-    assert [line.split()[0] for line in lines[at + 3 :]] == ["exact", "diskann", "hnswlib", "faiss-ivf", "broken"]
+    assert [line.split()[0] for line in lines[at + 3 : -1]] == ["exact", "diskann", "hnswlib", "faiss-ivf", "broken"]
     assert "not measured" not in best
     assert "nprobe=16" in lines[at + 6]
 
@@ -169,3 +171,31 @@ def test_the_time_of_repeated_builds_has_its_interval() -> None:
     bundles = [dataclasses.replace(made.bundle(), steps=steps)]
     assert any("12.2 ±0.4" in line for line in printed(bundles))
     assert not any("±0.4" in line for line in printed(bundles, 80))  # no room
+
+
+def _rivals(runs: int, builds: int = 1) -> list[Bundle]:
+    """Two that are equal, and one half as fast."""
+    found = []
+    for name, seconds in (("swift", 1.0), ("equal", 1.001), ("slow", 2.0)):
+        noise = np.random.default_rng(len(name)).normal(1, 0.01, (builds, runs, 1))
+        times, answers = seconds * noise, np.zeros(noise.shape, np.int32)
+        found.append(dataclasses.replace(made.bundle(algorithm=name), seconds=times, answer_of=answers))
+    return found
+
+
+def test_the_best_are_in_tiers_of_those_that_cannot_be_told_apart() -> None:
+    lines = printed(_rivals(runs=8), score=Score("qps"))
+    head = next(i for i, line in enumerate(lines) if " tier " in line)
+    at = lines[head].index("tier") + 3
+    assert sorted((line.split()[0], line[at]) for line in lines[head + 2 : head + 5]) == [
+        ("equal", "1"), ("slow", "2"), ("swift", "1")
+    ]  # fmt: skip
+    assert "one build each" in lines[-1]
+    assert "one build" not in printed(_rivals(runs=2, builds=5), score=Score("qps"))[-1]
+
+
+def test_what_was_measured_once_has_no_tiers() -> None:
+    lines = printed(_rivals(runs=1), score=Score("qps"))
+    assert not any(" tier " in line for line in lines)
+    assert sum("no two can be told apart" in line for line in lines) == 1
+    assert not any("told apart" in line for line in printed(_rivals(runs=8)[:1], score=Score("qps")))  # no rivals
