@@ -37,8 +37,8 @@ class Passes:
     def by_run(self) -> dict[tuple[int, int], Pass]:
         """Those of a workload of one search: only such are put one by one."""
         return {
-            place[:2]: Pass(*(part.ravel() for part in (one.due, one.sent, one.answered)), one.rate)
-            for place, one in self.found.items()
+            (build, run): Pass(one.due.ravel(), one.sent.ravel(), one.answered.ravel(), one.rate)
+            for (build, run, _), one in self.found.items()
         }
 
     def asks(self, shape: Place, counts: tuple[int, ...]) -> Asks | None:

@@ -36,8 +36,12 @@ def passes_of(asks: Asks | None, rates: Floats) -> Passes:
     if asks is None:
         return {}
     places = [(build, run) for build, run in np.argwhere(np.isfinite(rates)).tolist()]
-    parts = asks.due, asks.sent, asks.answered
-    return {place: Pass(*(part[place] for part in parts), float(asks.rate[(*place, 0)])) for place in places}
+    return {
+        (build, run): Pass(
+            asks.due[build, run], asks.sent[build, run], asks.answered[build, run], float(asks.rate[build, run, 0])
+        )
+        for build, run in places
+    }
 
 
 def watched(mode: Mapping[str, Any] | None, passes: Passes, rates: Floats, recalls: Floats) -> list[Watched]:

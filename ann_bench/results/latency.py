@@ -70,7 +70,7 @@ def latencies(bundle: Bundle) -> dict[tuple[int, int], Floats]:
     mode = bundle.identity.fields.get("mode")
     if bundle.asks is None or mode is None:
         return {}
-    passes = _Passes(bundle, bundle.asks, mode, LEVEL)
+    passes = _Passes(bundle, bundle.asks, mode)
     return {(build, run): passes.times(build, run) for build, runs in enumerate(passes.counted()) for run in runs}
 
 
@@ -79,7 +79,7 @@ def found_rates(bundle: Bundle) -> Floats | None:
     mode = bundle.identity.fields.get("mode")
     if bundle.asks is None or mode is None or mode.get("rate") != "max":
         return None
-    return np.array([math.nan if one is None else one.answered for one in _Passes(bundle, bundle.asks, mode, LEVEL).best])
+    return np.array([math.nan if one is None else one.answered for one in _Passes(bundle, bundle.asks, mode).best])
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class _Passes:
     bundle: Bundle
     asks: Asks
     mode: Mapping[str, Any]
-    level: float
+    level: float = LEVEL
 
     @property
     def searching(self) -> bool:
