@@ -75,13 +75,20 @@ def _explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, click.ClickException):
         return _usage(error), 2
     if isinstance(error, AnnBenchError):
-        return f"error: {error}", error.exit_code
+        return f"error: {_visible(str(error))}", error.exit_code
     if isinstance(error, OSError) and error.errno in (*_DISK, *_PLACE):
         then = "; make room and run it again" if error.errno in _DISK else ""
         return f"error: {error.filename or 'a file'}: {error.strerror}{then}", 1
     if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] not in ("", "ann_bench"):
         return f"error: {error}; install it into this environment: python -m pip install -e .", 1
     raise error
+
+
+def _visible(text: str) -> str:
+    """With names from anywhere, which may hold what moves a cursor; the ends of lines are ours."""
+    from ann_bench.results.text import visible
+
+    return "\n".join(map(visible, text.split("\n")))
 
 
 #: What the machine refuses, as against what we do wrong.

@@ -14,7 +14,7 @@ from rich.console import Console
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class Bytes(click.ParamType):  # type: ignore[type-arg]
@@ -25,22 +25,25 @@ class Bytes(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Parse, or say how to write it."""
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", str(value).strip().lower())
-        size = int(float(match[1]) * _BYTES[match[2]]) if match else 0
+        number = float(match[1]) * _BYTES[match[2]] if match else 0.0
+        size = int(number) if math.isfinite(number) else 0
         if size <= 0:
             self.fail(f"{value!r} is no size; write 8g or 512m", param, ctx)
         return size
 
 
 class Seconds(click.ParamType):  # type: ignore[type-arg]
-    """A duration such as `90`, `90s`, `10m`, `12h`; in seconds."""
+    """A duration such as `90`, `90s`, `10m`, `12h`, `1h30m`, `2d`; in seconds."""
 
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Parse, or say how to write it."""
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", str(value).strip().lower())
-        seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
-        if seconds <= 0:
+        text = re.sub(r"\s", "", str(value)).lower()
+        whole = re.fullmatch(r"\d+(\.\d+)?|(\d+(\.\d+)?[smhd])+", text)
+        parts = re.findall(r"(\d+(?:\.\d+)?)([smhd]?)", text) if whole else []
+        seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+        if not 0 < seconds < math.inf:
             self.fail(f"{value!r} is no duration; write 90s, 10m or 12h", param, ctx)
         return seconds
 

@@ -16,17 +16,24 @@ if TYPE_CHECKING:
 
 @dataclass
 class Source:
-    """The wanted figures of some folders; `seen` counts all good results."""
+    """The wanted figures of some folders; `paths` has the file of every good result, by its key."""
 
     folders: Sequence[Path]
     wanted: dict[str, str]
     figures: list[Figures] = field(default_factory=list)
     damaged: list[Damaged] = field(default_factory=list)
-    seen: int = 0
+    paths: dict[str, Path] = field(default_factory=dict)
+
+    @property
+    def seen(self) -> int:
+        """How many good results there are, wanted or not."""
+        return len(self.paths)
 
     def nothing(self) -> str:
         """Why there is nothing to show."""
         places = ", ".join(map(str, self.folders))
+        if not self.seen:
+            return f"no file in {places} is a result that can be read; make some with `ann-bench run --track NAME`"
         if not self.figures and self.seen:
             filters = " ".join(f"--{name} {value}" for name, value in self.wanted.items())
             return f"no result in {places} is of {filters}"
@@ -49,21 +56,19 @@ def read_figures(
     from ann_bench.results.cached import cached_figures
     from ann_bench.results.conditions import Agreement
     from ann_bench.results.store import Damaged, Store
+    from ann_bench.results.text import visible
 
     wanted = {name: value for name, value in (("track", track), ("dataset", dataset)) if value is not None}
     source = Source(folders, wanted)
-    keys: set[str] = set()
     agreement = Agreement(len(folders) > 1 if alike is None else alike)
     for folder in folders:
         store = Store(folder)
-        for item in cached_figures(store, cache_root() / ".figures"):
+        for path, item in cached_figures(store, cache_root() / ".figures"):
             if isinstance(item, Damaged):
-                click.echo(f"left out: {item.reason}", err=True)
+                click.echo(f"left out: {visible(item.reason)}", err=True)
                 source.damaged.append(item)
-            elif item.identity.key not in keys:
-                keys.add(item.identity.key)
-                source.seen += 1
+            elif source.paths.setdefault(item.identity.key, path) == path:
                 if all(getattr(item, name) == value for name, value in wanted.items()):
-                    agreement.check(store.path(item.identity), item)
+                    agreement.check(path, item)
                     source.figures.append(item)
     return source

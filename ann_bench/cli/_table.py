@@ -15,9 +15,11 @@ def plain_table(heads: Sequence[str], lines: Sequence[Sequence[str]], left: Coll
     from rich.table import Table
     from rich.text import Text
 
+    from ann_bench.results.text import visible
+
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for place, name in enumerate(heads):
         table.add_column(name, justify="left" if place in left else "right", overflow="fold")
     for line in lines:
-        table.add_row(*map(Text, line))
+        table.add_row(*(Text(visible(cell)) for cell in line))
     return table

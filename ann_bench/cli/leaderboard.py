@@ -44,9 +44,10 @@ def command(
     Example: ann-bench leaderboard --track filtered --format markdown
              ann-bench leaderboard --published filter.csv --published-on "Azure D8lds v5"
     """
-    from ann_bench.report.board_table import FORMATS
+    from ann_bench.report.board_table import FORMATS, homeless
     from ann_bench.report.leaderboard import boards
     from ann_bench.results.published import read_published
+    from ann_bench.results.text import visible
 
     beside = [row for path in published for row in read_published(path, published_on)]
     source = read_figures(results, track=track, dataset=dataset)
@@ -57,6 +58,8 @@ def command(
         _print(found, beside)
     else:
         click.echo(FORMATS[form](found, beside), nl=False)
+    for line in homeless(found, beside):
+        click.echo(visible(line), err=True)
     if source.damaged:
         raise ResultError(source.complaint())
 
@@ -82,11 +85,12 @@ WIDTH = 120
 
 def _print_board(console: Console, board: Board, beside: Sequence[Published]) -> None:
     from ann_bench.report.board_table import HEADS, cells, conditions, head, remarks, rows
+    from ann_bench.results.text import visible
 
     shown = rows(board, beside)
-    console.print(head(board), style="bold", markup=False)
-    console.print(conditions(board), style="dim", markup=False)
+    console.print(visible(head(board)), style="bold", markup=False)
+    console.print(visible(conditions(board)), style="dim", markup=False)
     console.print(plain_table(HEADS, [cells(row) for row in shown if row["standing"] == "ranked"], left={2, 3, 8}))
     for line in remarks(shown):
-        console.print(line, style="dim", markup=False)
+        console.print(visible(line), style="dim", markup=False)
     console.print()

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from ann_bench.report.leaderboard import Board, Overall, overall
 from ann_bench.report.ranking import once
 from ann_bench.results.figures import Figures
 from ann_bench.results.published import Published, best_published
+from ann_bench.results.text import markdown, spreadsheet
 
 #: What the rows of csv and json hold.
 COLUMNS = (
@@ -42,7 +44,16 @@ def rows(board: Board, published: Sequence[Published] = ()) -> list[Row]:
 
 def _same(board: Board, published: Sequence[Published]) -> list[Published]:
     one = board.sample
+    if one.single or one.challenge:  # they were measured in batches, on the data as they are
+        return []
     return [row for row in published if (row.track, row.dataset, row.k) == (one.track, one.dataset, one.k)]
+
+
+def homeless(found: Sequence[Board], published: Sequence[Published]) -> list[str]:
+    """Published results beside which nothing was measured: track, data set and how many there are."""
+    shown = {id(row) for board in found for row in _same(board, published)}
+    counts = Counter(f"{row.track}, {row.dataset}, k = {row.k}" for row in published if id(row) not in shown)
+    return [f"{place}: {count} published, nothing measured to show them beside" for place, count in counts.items()]
 
 
 def _row(board: Board, one: Figures | None, standing: str, name: str, why: str, level: tuple[int, int] = (0, 0)) -> Row:
@@ -94,7 +105,9 @@ def cells(row: Mapping[str, Any]) -> list[str]:
     def number(name: str) -> float:
         return math.nan if row[name] is None else float(row[name])
 
-    interval = (number("score_low"), number("score_high")) if row["figure"] == "qps" else (math.nan, math.nan)
+    unknown = (math.nan, math.nan)
+    bounds = (number("score_low"), number("score_high"))
+    interval, around = (bounds, unknown) if row["figure"] == "qps" else (unknown, bounds)
     point = row["query"] if row["standing"] == "published" else show.config(row["query"]) if row["query"] else ""
     return [
         "" if row["rank"] is None else str(row["rank"]),
@@ -102,8 +115,8 @@ def cells(row: Mapping[str, Any]) -> list[str]:
         f"{row['algorithm']} (tuned)"
         if row["tuned"] and "(tuned)" not in str(row["algorithm"])
         else str(row["algorithm"]),
-        {True: "open", False: "closed"}.get(row["open_source"], show.MISSING),
-        show.recall(number("recall")),
+        {True: "open", False: "closed"}.get(row["open_source"], "?"),
+        show.recall_within(number("recall"), *around),
         show.short_rate(number("qps"), *interval),
         show.seconds(number("build_seconds")),
         show.size(row["peak_memory_bytes"]),
@@ -111,38 +124,49 @@ def cells(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def title(one: Figures) -> str:
+    """What a result is compared in: track and data set, and whatever is not as usual."""
+    parts = [one.track, one.dataset]
+    parts += [f"{one.queries} queries"] if one.queries != "public" else []
+    parts += [f"radius {one.radius:g}"] if one.ranged else [f"k = {one.k}"] if one.k != 10 else []
+    parts += [f"mode {one.mode}"] if one.single else []
+    parts += [f"in disguise ({one.challenge})"] if one.challenge else []
+    return ", ".join(parts)
+
+
 def head(board: Board) -> str:
     """What stands above a board."""
     one = board.sample
-    extra = ("" if one.queries == "public" else f", {one.queries} queries") + ("" if one.k == 10 else f", k = {one.k}")
-    extra += "" if one.mode == "batch" else f", mode {one.mode}"
-    extra += f", in disguise ({one.challenge})" if one.challenge else ""
-    score = "mean recall" if board.score.figure == "recall" else "queries per second"
+    score = "best mean recall" if board.score.figure == "recall" else "most queries per second"
     bound = "" if board.score.least_recall is None else f" at {one.measured} >= {board.score.least_recall:.2f}"
-    return f"{one.track}, {one.dataset}{extra}: most {score}{bound}"
+    return f"{title(one)}: {score}{bound}"
+
+
+def where(one: Figures) -> str:
+    """On what a result was measured."""
+    machine = one.identity.fields.get("machine") or "a machine without a name"
+    return f"{machine}, {one.cpus} CPUs, {show.size(one.memory_limit_bytes)}, {one.sandbox}"
 
 
 def conditions(board: Board) -> str:
     """Under what all of a board was measured."""
-    one = board.sample
-    where = f"{one.identity.fields.get('machine')}, {one.cpus} CPUs, {show.size(one.memory_limit_bytes)}, {one.sandbox}"
     remarks = [] if board.isolated else ["entries ran as plain processes, so this ranking is unofficial"]
     ranked = [place.best for place in board.places if place.best]
     if board.score.figure == "qps" and len(ranked) > 1 and all(once(one) for one in ranked):
         remarks.append("measured once each, so that no two can be told apart")
-    return f"{where}: {'; '.join(remarks)}" if remarks else where
+    return f"{where(board.sample)}: {'; '.join(remarks)}" if remarks else where(board.sample)
 
 
 def _markdown(found: Sequence[Board], published: Sequence[Published]) -> str:
     parts = []
     for board in found:
         shown = rows(board, published)
-        parts += [f"### {_plain(head(board))}", "", _plain(conditions(board)), ""]
+        parts += [f"### {markdown(head(board))}", "", markdown(conditions(board)), ""]
         parts += [_line(HEADS), _line(["---:", "---:", "---", "---", "---:", "---:", "---:", "---:", "---"])]
         parts += [_line(cells(row)) for row in shown if row["standing"] == "ranked"]
         parts.append("")
         rest = [row for row in shown if row["standing"] != "ranked"]
-        parts += [f"- {_plain(_remark(row))}" for row in rest] + [""] * bool(rest)
+        parts += [f"- {markdown(_remark(row))}" for row in rest] + [""] * bool(rest)
     many = overall(found)
     if len(found) > 1:
         parts += ["### Overall", "", _line(OVERALL), _line(["---", "---:", "---:", "---:", "---:"])]
@@ -178,14 +202,7 @@ def remarks(shown: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _line(texts: Sequence[str]) -> str:
-    return "| " + " | ".join(map(_plain, texts)) + " |"
-
-
-def _plain(text: str) -> str:
-    """Text that markdown takes as it is."""
-    for sign in "\\`*_[]<>|":
-        text = text.replace(sign, "\\" + sign)
-    return " ".join(text.split())
+    return "| " + " | ".join(map(markdown, texts)) + " |"
 
 
 def _csv(found: Sequence[Board], published: Sequence[Published]) -> str:
@@ -193,8 +210,12 @@ def _csv(found: Sequence[Board], published: Sequence[Published]) -> str:
     writer = csv.DictWriter(buffer, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for board in found:
-        writer.writerows(rows(board, published))
+        writer.writerows(map(_safe, rows(board, published)))
     return buffer.getvalue()
+
+
+def _safe(row: Row) -> Row:
+    return {name: spreadsheet(value) if isinstance(value, str) else value for name, value in row.items()}
 
 
 def _json(found: Sequence[Board], published: Sequence[Published]) -> str:

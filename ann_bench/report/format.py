@@ -35,6 +35,13 @@ def recall(value: float) -> str:
     return f"{min(value, 0.9999):.4f}" if value < 1 else f"{value:.4f}"
 
 
+def recall_within(value: float, low: float, high: float) -> str:
+    """Recall with the wider half of its interval, where that is known."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return recall(value)
+    return f"{recall(value)} ±{max(value - low, high - value):.4f}"
+
+
 def unit(value: float, low: float, high: float) -> float:
     """The power of ten to which a value is rounded: a digit less than half the width of its interval.
 

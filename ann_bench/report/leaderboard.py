@@ -137,8 +137,8 @@ def _shown(value: object, name: str) -> str:
 class Overall:
     """An entry over several boards: the mean of its ranks, a board without it counting as the last rank.
 
-    `mean_score` is the mean of its normalised recalls (`Figures.normalised_recall`), a board without it counting as 0;
-    NaN where a result does not say what a guess is worth.
+    `mean_score` is the mean of its normalised recalls (`Figures.normalised_recall`) over the boards whose results all say
+    what a guess is worth, a board without the entry counting as 0; NaN where there is no such board.
     """
 
     algorithm: str
@@ -149,19 +149,28 @@ class Overall:
 
 
 def overall(found: Sequence[Board]) -> list[Overall]:
-    """All entries by their mean rank over the boards in which any entry is ranked."""
-    counted = [board for board in found if any(place.best for place in board.places)]
+    """All entries by their mean rank over the boards in which any entry is ranked.
+
+    Boards of queries one by one, or of data in disguise, measure the same once more and are not counted.
+    """
+    counted = [
+        board
+        for board in found
+        if any(place.best for place in board.places) and not (board.sample.single or board.sample.challenge)
+    ]
     names = sorted({place.algorithm for board in counted for place in board.places})
     rows = []
     for name in names:
         ranks, scores = [], []
         wins = present = 0
         for board in counted:
-            ranked = {place.algorithm: place for place in board.places if place.best}
-            place = ranked.get(name)
+            ranked = {place.algorithm: place.best for place in board.places if place.best}
+            place = next((one for one in board.places if one.algorithm == name and one.best), None)
             ranks.append(place.rank if place else len(ranked) + 1)
-            scores.append(place.best.normalised_recall if place and place.best else 0.0)
+            if all(math.isfinite(best.normalised_recall) for best in ranked.values()):
+                scores.append(ranked[name].normalised_recall if place else 0.0)
             present += place is not None
             wins += place is not None and place.tier == 1
-        rows.append(Overall(name, math.fsum(ranks) / len(ranks), math.fsum(scores) / len(scores), present, wins))
+        score = math.fsum(scores) / len(scores) if scores else math.nan
+        rows.append(Overall(name, math.fsum(ranks) / len(ranks), score, present, wins))
     return sorted(rows, key=lambda row: (row.mean_rank, row.algorithm))

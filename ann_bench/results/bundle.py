@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import re
+import stat
 from pathlib import Path
 
 import h5py
@@ -59,7 +61,7 @@ def read(path: Path, *, answers: bool = True) -> Bundle:
             bundle = layout.take(file, answers=answers)
     except (OSError, RuntimeError) as error:
         raise ResultError(f"{path}: is no HDF5 file that can be read ({error})") from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ResultError(f"{path}: {_reason(error)}") from error
     return bundle
 
@@ -67,6 +69,7 @@ def read(path: Path, *, answers: bool = True) -> Bundle:
 def check_seal(path: Path) -> None:
     """Raise ResultError unless the file is sealed and every byte of it is as it was written."""
     digest = hashlib.sha256()
+    check_file(path)
     try:
         with path.open("rb") as file:
             rest = path.stat().st_size - SEAL_BYTES
@@ -80,6 +83,20 @@ def check_seal(path: Path) -> None:
         raise ResultError(f"{path}: has no seal: it was cut short, or ann-bench did not write it")
     if seal[len(MAGIC) :] != digest.digest():
         raise ResultError(f"{path}: was changed after it was written (its bytes do not match its seal)")
+
+
+def check_file(path: Path) -> None:
+    """Raise ResultError where there is no file to read: a folder of that name, a link that leads nowhere, a pipe."""
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            os.listdir(path)
+    except OSError as error:
+        reason = "a link that leads nowhere" if path.is_symlink() else error.strerror
+        raise ResultError(f"{path}: cannot be read ({reason})") from error
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
+        raise ResultError(f"{path}: cannot be read (it is {kind}, not a file)")
 
 
 def _image(bundle: Bundle) -> memoryview:

@@ -34,8 +34,8 @@ FEW = 64
 _TABLE = "CREATE TABLE IF NOT EXISTS kept (seal TEXT, code TEXT, seen TEXT, figures TEXT, PRIMARY KEY (seal, code))"
 
 
-def cached_figures(store: Store, folder: Path) -> Iterator[Figures | Damaged]:
-    """The figures of every bundle of a store, in the order of their paths, and every damaged file.
+def cached_figures(store: Store, folder: Path) -> Iterator[tuple[Path, Figures | Damaged]]:
+    """The figures of every bundle of a store with its path, in the order of the paths, and every damaged file.
 
     `folder` is where a copy of them is kept; where it cannot be written, everything is derived. A bundle whose size and
     time of change are as they were is believed to have the bytes that it had; else its seal is checked. Errors as
@@ -50,7 +50,7 @@ def cached_figures(store: Store, folder: Path) -> Iterator[Figures | Damaged]:
             shown = next(derived) if one is None else one
             if one is None and isinstance(shown, Figures):
                 kept.add(path, shown)
-            yield shown
+            yield path, shown
 
 
 def _derive(paths: list[Path]) -> Iterator[Figures | Damaged]:
@@ -128,6 +128,7 @@ class _Kept:
 def _seal(path: Path) -> tuple[str, str]:
     """What a file says of its bytes, and what the file system says of them."""
     try:
+        files.check_file(path)
         with path.open("rb") as file:
             facts = os.fstat(file.fileno())
             file.seek(max(0, facts.st_size - files.SEAL_BYTES))

@@ -13,6 +13,7 @@ from ann_bench.errors import UsageError, unknown
 from ann_bench.results.atomic import write_atomically
 from ann_bench.results.figures import COLUMNS, Figures
 from ann_bench.results.latex import latex
+from ann_bench.results.text import markdown, spreadsheet
 
 Row = Mapping[str, Any]
 
@@ -66,7 +67,7 @@ def _field(value: Any) -> str:
     """One value as RFC 4180 has it; Python's csv module leaves a carriage return unquoted before 3.13."""
     if value is None:
         return ""
-    text = repr(value) if isinstance(value, float) else str(value)
+    text = spreadsheet(value) if isinstance(value, str) else repr(value)
     return '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',"\r\n') else text
 
 
@@ -107,7 +108,7 @@ def cell(name: str, value: Any) -> str:
         return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
     if isinstance(value, int):
         return str(value)
-    return " ".join(str(value).split()).replace("\\", "\\\\").replace("|", "\\|")
+    return markdown(str(value))
 
 
 #: Every format, and what writes it.

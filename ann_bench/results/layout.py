@@ -34,18 +34,13 @@ from ann_bench.results.model import (
     Usage,
 )
 from ann_bench.results.rounds import answers_of
+from ann_bench.results.soundness import check_manifest, check_measured
 
 FORMAT = "ann-bench bundle"
 #: 2: the steps lie in arrays. In files of version 1 they are part of the manifest, without times of day and memory.
 #: 3: answers of range searches, of any number to a query.
 #: 4: single queries that a run asks several times.
 VERSION = 4
-
-#: What every identity says; figures and tables rely on it.
-REQUIRED = (
-    "track", "dataset", "queries", "algorithm", "build", "query",
-    "k", "runs", "builds", "sandbox", "cpus", "memory_limit_bytes",
-)  # fmt: skip
 
 _SCORES = ("hits", "hits_strict", "hits_bigann", "possible")
 _CONTROL_SECONDS = ("seconds", "cpu_seconds", "published_cpu_seconds")
@@ -61,6 +56,7 @@ _RAGGED = -1  # in the place of k
 def fill(file: h5py.File, bundle: Bundle) -> None:
     """Write the bundle into an empty HDF5 file; ValueError where its parts do not fit together."""
     _check(bundle)
+    check_measured(bundle)
     if len(bundle.answers) != len(bundle.scores):
         raise ValueError(f"{len(bundle.answers)} answers but {len(bundle.scores)} scores")
     manifest = json.dumps(_manifest(bundle), indent=1, default=_plain).encode("ascii")
@@ -132,9 +128,7 @@ def take(file: h5py.File, *, answers: bool) -> Bundle:
     if int(file.attrs["version"]) > VERSION:
         raise ValueError("was written by a newer ann-bench; update with `pip install --upgrade ann-bench`")
     manifest = json.loads(file["manifest"][()].tobytes())
-    missing = [name for name in REQUIRED if name not in manifest["identity"]]
-    if missing:
-        raise ValueError(f"its identity lacks {', '.join(missing)}")
+    check_manifest(manifest)
     bundle = Bundle(
         identity=Identity(manifest["identity"]),
         outcome=Outcome(Status(manifest["status"]), manifest["detail"], manifest["log"]),
@@ -152,6 +146,7 @@ def take(file: h5py.File, *, answers: bool) -> Bundle:
         asks=_asks(file["asks"]) if "asks" in file else None,
     )
     _check(bundle)
+    check_measured(bundle)
     return bundle
 
 
@@ -274,7 +269,7 @@ def _create(
 def _parts(flat: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
     """The arrays of these sizes that lie one after the other in `flat`."""
     ends = np.concatenate([[0], np.cumsum(sizes)])
-    if ends[-1] != len(flat):
+    if ends[-1] != len(flat) or (sizes < 0).any():
         raise ValueError(f"its arrays hold {len(flat)} values where {int(ends[-1])} belong")
     return [flat[start:stop] for start, stop in pairwise(ends.tolist())]
 

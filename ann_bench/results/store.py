@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -98,13 +100,32 @@ class Store:
         return good, [item for item in found if isinstance(item, Damaged)]
 
     def paths(self) -> list[Path]:
-        """Every file that should be a bundle, sorted; UsageError where the folder does not exist or holds none."""
-        found = (p for p in self.folder.rglob("*") if p.suffix in (files.SUFFIX, ".hdf5"))
-        paths = sorted(path for path in found if not path.name.startswith(".") and path.is_file())
+        """Every file that should be a bundle, sorted; UsageError where the folder does not exist or holds none.
+
+        What goes by such a name and is no file, and folders that cannot be read, are among them: to read them says why.
+        Links to folders are followed, each folder once.
+        """
+        paths = sorted(_walk(self.folder))
         if not paths:
             state = "holds no results" if self.folder.is_dir() else "does not exist"
             raise UsageError(f"results folder {self.folder} {state}; make some with `ann-bench run --track NAME`")
         return paths
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """All that looks like a bundle, in a folder and those within it, and the folders that cannot be read."""
+    closed: list[OSError] = []
+    seen = set()
+    for place, folders, names in os.walk(folder, onerror=closed.append, followlinks=True):
+        facts = os.stat(place)
+        if (facts.st_dev, facts.st_ino) in seen:
+            folders.clear()  # a link has led here before: back again it would go on for ever
+            continue
+        seen.add((facts.st_dev, facts.st_ino))
+        for name in (*folders, *names):
+            if name.endswith((files.SUFFIX, ".hdf5")) and not name.startswith("."):
+                yield Path(place, name)
+    yield from (Path(error.filename) for error in closed if error.errno not in (errno.ENOENT, errno.ENOTDIR))
 
 
 class Finder:

@@ -14,6 +14,7 @@ from typing import Any
 from ann_bench.errors import ResultError, UsageError, unknown
 from ann_bench.results.export import cell
 from ann_bench.results.figures import COLUMNS, Figures
+from ann_bench.results.text import spreadsheet
 
 Row = Mapping[str, Any]
 
@@ -118,7 +119,7 @@ def _says_text(column: str, found: str, expected: Any) -> bool:
             return type(expected)(found) == expected
         except ValueError:
             return False
-    return found == ("" if expected is None else expected)
+    return found == ("" if expected is None else spreadsheet(expected))
 
 
 def _json(content: bytes) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import errno
 import multiprocessing
 import os
@@ -137,9 +138,10 @@ def bundles(draw: st.DrawFn) -> Bundle:
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     sizes = [(draw(st.integers(0, 40)), draw(st.integers(1, 12))) for _ in range(count)]
     scores = tuple(
-        Score(*(rng.integers(0, k + 1, n).astype(np.uint16) for _ in range(4)),
+        Score(np.minimum(*counts[:2]), counts[2], counts[3], counts[0],
               invalid={"out_of_range": 0, "duplicate": n, "not_live": 1, "fails_filter": 2})
         for n, k in sizes
+        for counts in [rng.integers(0, k + 1, (4, n)).astype(np.uint16)]
     )  # fmt: skip
     answers: tuple[Answers, ...] = tuple(rng.integers(-2, 2**31 - 1, size).astype(np.int32) for size in sizes)
     if count and draw(st.booleans()):  # some of the searches have a radius, or all
@@ -147,16 +149,19 @@ def bundles(draw: st.DrawFn) -> Bundle:
         answers = tuple(one[0] if one else ids for one, ids in zip(chosen, answers, strict=True))
         scores = tuple(one[1] if one else old for one, old in zip(chosen, scores, strict=True))
     fields = {"algorithm": draw(names), "query": draw(st.dictionaries(names, st.integers() | names, max_size=3))}
+    seconds = np.where(rng.random(shape) < 0.2, np.nan, rng.random(shape))
+    status = draw(st.sampled_from([one for one in Status if one is not Status.OK or np.isfinite(seconds).any()]))
+    lasted = st.floats(0, allow_infinity=False) | st.just(math.nan)
     return Bundle(
         identity=made.identity(**fields),
-        outcome=Outcome(draw(st.sampled_from(Status)), draw(st.text()), draw(st.text())),
+        outcome=Outcome(status, draw(st.text()), draw(st.text())),
         provenance=draw(st.dictionaries(st.text(), json_values, max_size=3)),
         counts=tuple(draw(st.integers(0, 10**7)) for _ in range(shape[2])),
-        seconds=np.where(rng.random(shape) < 0.2, np.nan, rng.random(shape)),
+        seconds=seconds,
         answer_of=rng.integers(-1, max(count, 0), shape).astype(np.int32) if count else np.full(shape, -1, np.int32),
         answers=answers,
         scores=scores,
-        steps=tuple(Step(b, 0, "build", draw(st.floats()), 0.5) for b in range(draw(st.integers(0, 2)))),
+        steps=tuple(Step(b, 0, "build", draw(lasted), 0.5) for b in range(draw(st.integers(0, 2)))),
         usage=Usage(draw(st.integers(0, 2**50))),
         truths=tuple(draw(st.lists(st.text(), max_size=2))),
         stats=draw(st.dictionaries(st.text(), json_values, max_size=3)),

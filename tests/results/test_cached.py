@@ -29,7 +29,7 @@ def shown(found: list[Figures | Damaged]) -> list[str]:
 
 
 def read(store: Store, folder: Path) -> list[Figures | Damaged]:
-    return list(cached_figures(store, folder))
+    return [one for _, one in cached_figures(store, folder)]
 
 
 def test_the_second_reading_gives_the_same(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,15 +42,27 @@ def test_data_sets_are_set_apart() -> None:
 @given(st.text(min_size=1))
 def test_no_sign_of_a_name_is_a_command(name: str) -> None:
     line = table(made.bundle(queries=3, algorithm=name))[5].removesuffix(r" \\")
-    bare = re.sub(r"\\(textbackslash|textasciitilde|textasciicircum)\{\}|\\[&%$#_{},]", "", line)
-    assert not set(bare) & set("\\{}%$#_^~")
+    bare = re.sub(r"\\text(backslash|asciitilde|asciicircum|less|greater|bar)\{\}|\\[&%$#_{},]|\{\}", "", line)
+    assert not set(bare) & set("\\{}%$#_^~<>|")
+    assert max(bare) <= "\u017e"
     assert bare.count("&") == 5
+
+
+#: Signs of TeX, HTML, pairs that become another sign, letters of several alphabets, what is no letter at all.
+EVIL = "a_b & 100% #1 ~^\\\\x{} $x_1$ \\\\input{x} <b>|\"q\" --- ``?`!` é ğ Ə 名 🙂 \u00ad\u0301\u202e\x07 \\\\"
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 def test_latex_takes_it(tmp_path: Path) -> None:
-    text = "\n".join(table(made.bundle(algorithm="a_b & 100% #1 ~^\\x{}")))
+    letters = "".join(map(chr, range(0xA1, 0x180)))
+    bundles = [made.bundle(algorithm=name, query={name: name}) for name in (EVIL, letters)]
+    text = "\n".join(table(*bundles, made.bundle(dataset=EVIL)))
     whole = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}" + text + "\\end{document}"
-    (tmp_path / "t.tex").write_text(whole)
+    (tmp_path / "t.tex").write_text(whole, encoding="utf-8")
     ended = subprocess.run(["pdflatex", "-halt-on-error", "t.tex"], cwd=tmp_path, capture_output=True, check=False)
-    assert ended.returncode == 0
+    assert ended.returncode == 0, ended.stdout[-800:]
+
+
+def test_signs_stay_apart() -> None:
+    line = table(made.bundle(algorithm="a--b ?`c 名"))[5]
+    assert line.startswith("a-{}-b ?{}`c [U+540D] &")
