@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ann_bench.errors import AnnBenchError, ResultError, UsageError
+
 if TYPE_CHECKING:
     from ann_bench.results.figures import Figures
     from ann_bench.results.store import Damaged
@@ -28,6 +30,10 @@ class Source:
     def seen(self) -> int:
         """How many good results there are, wanted or not."""
         return len(self.paths)
+
+    def empty(self, what: str) -> AnnBenchError:
+        """The error of a command for which nothing is left: wrong usage, or damaged files where there are any."""
+        return (ResultError if self.damaged else UsageError)(f"{what}: {self.nothing()}")
 
     def nothing(self) -> str:
         """Why there is nothing to show."""
@@ -67,8 +73,9 @@ def read_figures(
             if isinstance(item, Damaged):
                 click.echo(f"left out: {visible(item.reason)}", err=True)
                 source.damaged.append(item)
-            elif source.paths.setdefault(item.identity.key, path) == path:
-                if all(getattr(item, name) == value for name, value in wanted.items()):
-                    agreement.check(path, item)
-                    source.figures.append(item)
+                continue
+            once = source.paths.setdefault(item.identity.key, path) == path
+            if once and all(getattr(item, name) == value for name, value in wanted.items()):
+                agreement.check(path, item)
+                source.figures.append(item)
     return source

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ann_bench.cli._published import published_options, read_all
 from ann_bench.cli._read import read_figures
 from ann_bench.cli._table import plain_table
-from ann_bench.errors import ResultError, UsageError
+from ann_bench.errors import ResultError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,10 +28,7 @@ if TYPE_CHECKING:
 @click.option("--dataset", help="Only this data set.")
 @click.option("--format", "form", type=click.Choice(["table", "markdown", "csv", "json"]), default="table",
               show_default=True, help="What to print.")  # fmt: skip
-@click.option("--published", type=click.Path(path_type=Path, dir_okay=False), multiple=True,
-              help="A result table of big-ann-benchmarks (csv) to show beside; may be given again.")  # fmt: skip
-@click.option("--published-on", default="machine not named", show_default=True, metavar="MACHINE",
-              help="The machine on which the published results were measured.")  # fmt: skip
+@published_options
 def command(
     results: tuple[Path, ...], track: str | None, dataset: str | None, form: str, published: tuple[Path, ...],
     published_on: str,
@@ -46,18 +44,17 @@ def command(
     """
     from ann_bench.report.board_table import FORMATS, homeless
     from ann_bench.report.leaderboard import boards
-    from ann_bench.results.published import read_published
     from ann_bench.results.text import visible
 
-    beside = [row for path in published for row in read_published(path, published_on)]
+    beside = read_all(published, published_on)
     source = read_figures(results, track=track, dataset=dataset)
     found = boards(source.figures)
     if not found:
-        raise UsageError(f"nothing to rank: {source.nothing()}")
+        raise source.empty("nothing to rank")
     if form == "table":
         _print(found, beside)
     else:
-        click.echo(FORMATS[form](found, beside), nl=False)
+        click.echo(FORMATS[form](found, beside).encode(), nl=False)  # as bytes, so that no sign of a name is lost
     for line in homeless(found, beside):
         click.echo(visible(line), err=True)
     if source.damaged:

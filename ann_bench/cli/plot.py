@@ -61,8 +61,8 @@ def command(
     else:
         for path in written:
             click.echo(path)
+    if not written:
+        lacking = kind in NEEDS and any(one.ok for one in source.figures)
+        raise UsageError(f"nothing to draw: {NEEDS[kind]}") if lacking else source.empty("nothing to draw")
     if source.damaged:
         raise ResultError(source.complaint())
-    if not written:
-        some = any(one.ok for one in source.figures)
-        raise UsageError(f"nothing to draw: {NEEDS[kind] if some and kind in NEEDS else source.nothing()}")

@@ -10,7 +10,7 @@ import click
 
 from ann_bench.cli._options import Bytes, Number, Seconds
 from ann_bench.cli._read import read_figures
-from ann_bench.errors import ResultError, UsageError
+from ann_bench.errors import ResultError
 
 if TYPE_CHECKING:
     from ann_bench.report.recommend import Advice
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 @click.option("--track", help="Only this track.")
 @click.option("--dataset", help="Only this data set: the one that is most like yours.")
 @click.option("--json", "as_json", is_flag=True, help="Print the advice as JSON.")
-def command(
-    results: tuple[Path, ...], track: str | None, dataset: str | None, as_json: bool, **needs: Any
-) -> int:
+def command(results: tuple[Path, ...], track: str | None, dataset: str | None, as_json: bool, **needs: Any) -> int:
     """Name the entries and operating points that meet your needs, best first, with what each costs.
 
     Everything is taken from results that were measured: for data of yours, measure on it first (docs/own-data.md).
@@ -45,10 +43,10 @@ def command(
     source = read_figures(results, track=track, dataset=dataset)
     found = recommend(source.figures, Needs(**needs))
     if not found:
-        stream = "; none of them is of a stream" if needs["updates"] and source.figures else ""
-        raise UsageError(f"nothing to recommend from: {source.nothing()}{stream}")
+        stream = " (none of them is of a stream)" if needs["updates"] and source.figures else ""
+        raise source.empty(f"nothing to recommend from{stream}")
     if as_json:
-        click.echo(json.dumps([_plain(one) for one in found], indent=1, ensure_ascii=False))
+        click.echo(json.dumps([_plain(one) for one in found], indent=1, ensure_ascii=False, allow_nan=False))
     else:
         _print(found)
     if source.damaged:

@@ -37,13 +37,13 @@ def rows(board: Board, published: Sequence[Published] = ()) -> list[Row]:
         standing = "ranked" if place.best else "unranked"
         found.append(_row(board, place.best, standing, place.algorithm, place.why, (place.rank, place.tier)))
     found += [_row(board, one.best, "apart", one.best.algorithm, one.reason) for one in board.apart]
-    for row in best_published(_same(board, published), board.score.figure, board.score.least_recall):
+    for row in best_published(beside(board.sample, published), board.score.figure, board.score.least_recall):
         found.append(_published(board, row))
     return found
 
 
-def _same(board: Board, published: Sequence[Published]) -> list[Published]:
-    one = board.sample
+def beside(one: Figures, published: Sequence[Published]) -> list[Published]:
+    """The published results that belong beside a measured one: of its track, data set and k."""
     if one.single or one.challenge:  # they were measured in batches, on the data as they are
         return []
     return [row for row in published if (row.track, row.dataset, row.k) == (one.track, one.dataset, one.k)]
@@ -51,7 +51,7 @@ def _same(board: Board, published: Sequence[Published]) -> list[Published]:
 
 def homeless(found: Sequence[Board], published: Sequence[Published]) -> list[str]:
     """Published results beside which nothing was measured: track, data set and how many there are."""
-    shown = {id(row) for board in found for row in _same(board, published)}
+    shown = {id(row) for board in found for row in beside(board.sample, published)}
     counts = Counter(f"{row.track}, {row.dataset}, k = {row.k}" for row in published if id(row) not in shown)
     return [f"{place}: {count} published, nothing measured to show them beside" for place, count in counts.items()]
 

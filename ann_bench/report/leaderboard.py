@@ -137,8 +137,8 @@ def _shown(value: object, name: str) -> str:
 class Overall:
     """An entry over several boards: the mean of its ranks, a board without it counting as the last rank.
 
-    `mean_score` is the mean of its normalised recalls (`Figures.normalised_recall`) over the boards whose results all say
-    what a guess is worth, a board without the entry counting as 0; NaN where there is no such board.
+    `mean_score` is the mean of its normalised recalls (`Figures.normalised_recall`) over the boards whose results all
+    say what a guess is worth, a board without the entry counting as 0; NaN where there is no such board.
     """
 
     algorithm: str

@@ -31,6 +31,10 @@ FORMATS = {
 _TELLING = {"png": FIELD, "svg": FIELD, "pdf": PDF_FIELD}
 
 
+#: Control characters of names, which matplotlib puts into comments of an SVG and no XML may hold.
+_NO_XML = bytes(code for code in range(32) if code not in b"\t\n\r")
+
+
 def plot(
     figures: Iterable[Figures],
     output: Path,
@@ -83,4 +87,4 @@ def _bytes(figure: Drawing, form: str, kept: str) -> bytes:
     metadata = {**FORMATS[form], _TELLING[form]: kept}
     with matplotlib.rc_context({"svg.hashsalt": "ann-bench", "svg.fonttype": "path"}):
         figure.savefig(buffer, format=form, metadata=metadata)
-    return buffer.getvalue()
+    return buffer.getvalue().translate(None, _NO_XML) if form == "svg" else buffer.getvalue()

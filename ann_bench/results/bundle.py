@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import re
 import stat
 from pathlib import Path
@@ -90,7 +89,7 @@ def check_file(path: Path) -> None:
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            os.listdir(path)
+            next(path.iterdir(), None)
     except OSError as error:
         reason = "a link that leads nowhere" if path.is_symlink() else error.strerror
         raise ResultError(f"{path}: cannot be read ({reason})") from error

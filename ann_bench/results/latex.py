@@ -32,7 +32,9 @@ _JOINED = "-'`,?!"
 #: Letters that pdfLaTeX has without a package, from here on to there.
 _LETTERS = ("\u00c0", "\u017e")
 #: Those among them that need another font encoding than the usual one.
-_NOT_THERE = frozenset("\u00d0\u00de\u00f0\u00fe\u0104\u0105\u0110\u0111\u0118\u0119\u012e\u012f\u014a\u014b\u0172\u0173\u0126\u0127\u0138\u013f\u0140\u0149\u0166\u0167")
+_NOT_THERE = frozenset(
+    "\u00d0\u00de\u00f0\u00fe\u0104\u0105\u0110\u0111\u0118\u0119\u012e\u012f\u014a\u014b\u0172\u0173\u0126\u0127\u0138\u013f\u0140\u0149\u0166\u0167"
+)
 
 
 def latex(rows: Sequence[Mapping[str, Any]]) -> bytes:

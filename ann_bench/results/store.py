@@ -117,7 +117,7 @@ def _walk(folder: Path) -> Iterator[Path]:
     closed: list[OSError] = []
     seen = set()
     for place, folders, names in os.walk(folder, onerror=closed.append, followlinks=True):
-        facts = os.stat(place)
+        facts = Path(place).stat()
         if (facts.st_dev, facts.st_ino) in seen:
             folders.clear()  # a link has led here before: back again it would go on for ever
             continue

@@ -29,7 +29,7 @@ def _shown(sign: str) -> str:
 
 def markdown(text: str) -> str:
     """For markdown, within a line: neither HTML, nor an end of a cell, nor anything else but text."""
-    return "".join("\\" + sign if sign in _MARKDOWN else sign for sign in " ".join(text.split()))
+    return "".join("\\" + sign if sign in _MARKDOWN else sign for sign in visible(" ".join(text.split())))
 
 
 def spreadsheet(text: str) -> str:

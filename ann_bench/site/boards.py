@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ann_bench.report import board_table
-from ann_bench.report import format as show
 from ann_bench.report.leaderboard import Board, boards
 from ann_bench.report.pareto import Picture, pictures
 from ann_bench.report.ranking import best_per_algorithm, score_of
+from ann_bench.results.conditions import place_of
 from ann_bench.results.figures import COLUMNS, Figures
+from ann_bench.results.published import Published
 from ann_bench.site.axes import axes_of
 from ann_bench.site.embed import file_name, plain
+from ann_bench.stats import log_centre
 
 
 @dataclass(frozen=True)
 class Page:
-    """A track and data set (with a query set and k): its pictures, the ranked conditions first, and its ranking.
+    """A track and data set (with a query set, k, mode, disguise): pictures, the ranked conditions first, and ranks.
 
     `board` is None where nobody here knows the track, and so how it ranks.
     """
@@ -34,12 +38,8 @@ class Page:
 
     @property
     def title(self) -> str:
-        """Track and data set, with query set and k where they are not the usual ones."""
-        one = self.pictures[0].points[0]
-        parts = [one.track, one.dataset]
-        parts += [f"{one.queries} queries"] if one.queries != "public" else []
-        parts += [f"radius {one.radius:g}"] if one.ranged else [f"k = {one.k}"] if one.k != 10 else []
-        return ", ".join(parts)
+        """Track and data set, and whatever is not as usual."""
+        return board_table.title(self.pictures[0].points[0])
 
     @property
     def results(self) -> tuple[Figures, ...]:
@@ -48,12 +48,12 @@ class Page:
 
 
 def pages(figures: Iterable[Figures]) -> list[Page]:
-    """A page for each track, data set, query set and k of which there is any `ok` result, by name."""
+    """A page for each track, data set, query set, k, mode and disguise of which there is any `ok` result, by name."""
     figures = list(figures)
     groups: dict[tuple[object, ...], list[Picture]] = {}
     for picture in pictures(figures):
         one = picture.points[0]
-        groups.setdefault((one.track, one.dataset, one.queries, one.k, one.radius), []).append(picture)
+        groups.setdefault((*place_of(one.identity), str(one.radius)), []).append(picture)
     ranked = {board.name: board for board in boards(figures)}
     found = []
     for rivals in groups.values():
@@ -71,8 +71,11 @@ def rule_text(board: Board | None) -> str:
     return board_table.head(board).rpartition(": ")[2] if board else "no ranking rule is known for this track"
 
 
-def page_data(page: Page) -> dict[str, Any]:
-    """A page as JSON; the rows of `points` stand under `columns`, `build` and `query` are JSON texts in `configs`."""
+def page_data(page: Page, published: Sequence[Published] = ()) -> dict[str, Any]:
+    """A page as JSON; the rows of `points` stand under `columns`, `build` and `query` are numbers of `configs`.
+
+    `published` are results from elsewhere: those that belong here are shown beside.
+    """
     one, board = page.pictures[0].points[0], page.board
     axes = axes_of(page.results)
     columns = ["key", "algorithm", "build", "query", *_bounds(axes)]
@@ -85,12 +88,14 @@ def page_data(page: Page) -> dict[str, Any]:
         "dataset": one.dataset,
         "measured": one.measured,
         "stream": one.changes,
+        "single": one.single,
+        "published": [plain(_published(row)) for row in board_table.beside(one, published)],
         "rule": {"figure": board.score.figure, "least": board.score.least_recall} if board else None,
         "rule_text": rule_text(board),
         "axes": axes,
         "columns": columns,
         "sets": [_set(picture, columns, configs) for picture in page.pictures],
-        "configs": list(configs),
+        "configs": [plain(json.loads(text)) for text in configs],
         "places": [
             [row["algorithm"], row["rank"], row["tier"], place.best.identity.key]
             for row, place in zip(shown, board.places if board else (), strict=False)
@@ -126,15 +131,28 @@ def _set(picture: Picture, columns: Sequence[str], configs: dict[str, int]) -> d
         "conditions": _conditions(picture.points[0]),
         "official": picture.points[0].sandbox != "process",
         "points": rows,
+        "spreads": [_spread(one) for one in points],
         "failures": [[one.identity.key, one.algorithm, one.status, one.detail] for one in picture.failures],
         "older": picture.older,
     }
 
 
+def _spread(one: Figures) -> list[float | None]:
+    """Speed, the centre of its logarithm, the error of that and its degrees of freedom: what tiers follow from."""
+    found = log_centre(one.rates)
+    values = (one.qps, found.value, found.error, found.freedom)
+    return [float(f"{value:.9g}") if math.isfinite(value) else None for value in values]
+
+
+def _published(one: Published) -> dict[str, Any]:
+    """A published result under the names that measured ones have."""
+    figures = {"recall": one.recall, "qps": one.qps, "built": one.build_seconds}
+    return {"algorithm": one.name, "machine": one.machine, "parameters": one.parameters, **figures}
+
+
 def _conditions(one: Figures) -> str:
     """Under what a picture was measured."""
-    memory = show.size(one.memory_limit_bytes)
-    parts = [f"{one.identity.fields.get('machine')}, {one.cpus} CPUs, {memory}, {one.sandbox}"]
+    parts = [board_table.where(one)]
     parts += [one.mode] if one.mode != "batch" else []
     parts += [f"in disguise ({one.challenge})"] if one.challenge else []
     return ", ".join(parts)

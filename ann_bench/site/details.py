@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -33,6 +34,8 @@ def detail(one: Figures, raw: Mapping[str, Any], board: str | None) -> dict[str,
         {
             "key": one.identity.key,
             "board": board,
+            "build": json.loads(one.build),
+            "query": json.loads(one.query),
             "detail": one.detail,
             "notes": one.notes,
             "invalid": {kind: count for kind, count in one.invalid.items() if count},

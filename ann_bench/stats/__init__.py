@@ -7,7 +7,7 @@ deterministic: the same values give the same interval on every call.
 from ann_bench.stats.centre import mean, median, median_estimate
 from ann_bench.stats.estimate import LEVEL, NOTHING, VERDICT_LEVEL, Estimate
 from ann_bench.stats.latency import percentile_estimate
-from ann_bench.stats.ratio import Verdict, differs, ratio_estimate, tiers
+from ann_bench.stats.ratio import Verdict, differs, log_centre, ratio_estimate, tiers
 from ann_bench.stats.recall import recall_estimate
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Estimate",
     "Verdict",
     "differs",
+    "log_centre",
     "mean",
     "median",
     "median_estimate",

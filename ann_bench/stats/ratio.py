@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from ann_bench.stats.centre import around, builds_of, centre, median
+from ann_bench.stats.centre import Centre, around, builds_of, centre, median
 from ann_bench.stats.estimate import LEVEL, NOTHING, VERDICT_LEVEL, Estimate
 
 
@@ -47,6 +47,13 @@ def ratio_estimate(a: npt.ArrayLike, b: npt.ArrayLike, *, paired: bool = False, 
         return NOTHING
     value = median([np.median(np.exp(x)) for x in mine]) / median([np.median(np.exp(x)) for x in others])
     return around(value, centre(mine).less(centre(others)), level)
+
+
+def log_centre(values: npt.ArrayLike) -> Centre:
+    """The centre of the logarithms of positive measurements (builds, runs): what `differs` needs to know of them."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        builds = builds_of(np.log(np.atleast_2d(np.asarray(values, dtype=np.float64))))
+    return centre(builds) if builds else Centre(math.nan, math.nan, 1.0)
 
 
 def differs(a: npt.ArrayLike, b: npt.ArrayLike, *, paired: bool = False, level: float = VERDICT_LEVEL) -> Verdict:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import errno
+import math
 import multiprocessing
 import os
 import resource

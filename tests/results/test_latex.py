@@ -49,7 +49,7 @@ def test_no_sign_of_a_name_is_a_command(name: str) -> None:
 
 
 #: Signs of TeX, HTML, pairs that become another sign, letters of several alphabets, what is no letter at all.
-EVIL = "a_b & 100% #1 ~^\\\\x{} $x_1$ \\\\input{x} <b>|\"q\" --- ``?`!` é ğ Ə 名 🙂 \u00ad\u0301\u202e\x07 \\\\"
+EVIL = 'a_b & 100% #1 ~^\\\\x{} $x_1$ \\\\input{x} <b>|"q" --- ``?`!` é ğ Ə 名 🙂 \u00ad\u0301\u202e\x07 \\\\'
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")

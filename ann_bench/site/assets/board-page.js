@@ -7,20 +7,19 @@ annBench.frame.page(annBench.settings.subject("board"), async (overview) => {
   const file = annBench.settings.subject("board");
   const data = await annBench.data.load(`board-${file}`);
   const files = new Map(overview.entries.map((entry) => [entry.name, entry.file]));
-  const configs = data.configs.map((text) => JSON.parse(text));
   const figure = data.rule ? data.rule.figure : data.stream ? "recall" : "qps";
   const official = data.rule && data.rule.least ? data.rule.least : 0;
-  const tierOf = new Map(data.places.map(([, , tier, key]) => [key, tier]));
   const has = (name) => Object.hasOwn(data.axes, name);
-  const usual = { x: has("recall") ? "recall" : Object.keys(data.axes)[0], y: data.stream && has("search_seconds") ? "search_seconds" : "qps" };
+  const height = data.single && has("p99") ? "p99" : data.stream && has("search_seconds") ? "search_seconds" : "qps";
+  const usual = { x: has("recall") ? "recall" : Object.keys(data.axes)[0], y: height };
   const built = data.stream ? "update_seconds" : "build_seconds";
 
   /* Points as objects, by set of conditions. */
   const sets = data.sets.map((set) => ({
     ...set,
-    points: set.points.map((row) => {
+    points: set.points.map((row, place) => {
       const point = Object.fromEntries(data.columns.map((name, place) => [name, row[place]]));
-      return { ...point, build: configs[point.build], query: configs[point.query], built: point[built] || 0 };
+      return { ...point, build: data.configs[point.build], query: data.configs[point.query], built: point[built] || 0, spread: set.spreads[place] };
     }),
   }));
 
@@ -70,14 +69,14 @@ annBench.frame.page(annBench.settings.subject("board"), async (overview) => {
 
   function rankingTable() {
     const all = annBench.ranking.rank(current().points, needs(), figure);
-    const tiers = state.set === 0 && state.recall === official && state.memory === Infinity && state.build === Infinity;
-    const rows = all.map((point, place) => ({ ...point, place: place + 1 })).filter((point) => !state.off.has(point.algorithm));
+    const tiers = annBench.tiers.of(all, figure);
+    const rows = all.map((point, place) => ({ ...point, place: place + 1, tier: tiers[place] })).filter((point) => !state.off.has(point.algorithm));
     const count = names().length;
     said.textContent = all.length ? `${all.length} of ${count} algorithms meet these needs.` : `None of ${count} algorithms meets these needs.`;
     const number = (name, head, cell) => (has(name) ? [{ head, cell: cell || ((point) => kinds[data.axes[name].kind](point[name])), sort: (point) => point[name] }] : []);
     const columns = [
       { head: "Rank", cell: (point) => point.place, sort: (point) => -point.place },
-      ...(tiers && tierOf.size ? [{ head: "Tier", cell: (point) => tierOf.get(point.key) || "–" }] : []),
+      { head: "Tier", cell: (point) => point.tier || "–" },
       { head: "Algorithm", left: true, cell: named, sort: (point) => point.algorithm },
       ...number("recall", data.measured),
       ...number("qps", "QPS", (point) => within("number", point.qps, point.qps_low, point.qps_high)),
@@ -86,6 +85,20 @@ annBench.frame.page(annBench.settings.subject("board"), async (overview) => {
       { head: "Operating point", wide: true, cell: (point) => link(resultHref(files.get(point.algorithm), point.key), shownConfig(point)) },
     ];
     ranking.replaceChildren(scroll("Ranking", annBench.tables.table(columns, rows, { class: "ranking" })));
+  }
+
+  /* What others have published, by the same rule; it has no rank here. */
+  const beside = el("div");
+  function publishedTable() {
+    const found = annBench.ranking.rank(data.published, { least: { recall: state.recall }, most: { built: state.build } }, figure);
+    beside.replaceChildren(found.length ? scroll("Published elsewhere", annBench.tables.table([
+      { head: "Algorithm", left: true, cell: (row) => row.algorithm, sort: (row) => row.algorithm },
+      { head: "Recall", cell: (row) => kinds.share(row.recall), sort: (row) => row.recall },
+      { head: "QPS", cell: (row) => kinds.number(row.qps), sort: (row) => row.qps },
+      { head: "Build", cell: (row) => kinds.seconds(row.built), sort: (row) => row.built },
+      { head: "Measured on", left: true, cell: (row) => row.machine },
+      { head: "Operating point", wide: true, cell: (row) => row.parameters },
+    ], found)) : el("p", {}, "None of them meets these needs."));
   }
 
   /* The picture. */
@@ -106,6 +119,7 @@ annBench.frame.page(annBench.settings.subject("board"), async (overview) => {
   function refresh() {
     keep();
     rankingTable();
+    publishedTable();
     if (waiting) return;
     waiting = true; // a slider moves faster than a picture is drawn
     requestAnimationFrame(() => {
@@ -178,7 +192,7 @@ annBench.frame.page(annBench.settings.subject("board"), async (overview) => {
   window.addEventListener("hashchange", () => window.location.reload());
   document.addEventListener("themechange", refresh);
 
-  const rows = (points) => points.map(({ built: _, ...point }) => point);
+  const rows = (points) => points.map(({ built: _, spread: __, ...point }) => point);
   const failures = current().failures;
   const remarks = [...data.remarks];
   const every = el("details", {}, el("summary", {}, "Every result as a table"));
@@ -203,8 +217,10 @@ annBench.frame.page(annBench.settings.subject("board"), async (overview) => {
           button("Reset", reset), annBench.download.buttons(data.name, () => rows(visible()))),
         place, picked)),
     el("h2", {}, "Ranking"),
-    el("p", {}, `The best operating point of each algorithm that meets the needs, by ${figure === "qps" ? "queries per second" : "recall"}. Tiers are known for the official bound only. The address holds these settings: share it.`),
+    el("p", {}, `The best operating point of each algorithm that meets the needs, by ${figure === "qps" ? "queries per second" : "recall"}. Entries of one tier cannot be told apart. The address holds these settings: share it.`),
     ranking,
+    data.published.length ? el("section", {}, el("h2", {}, "Published elsewhere"),
+      el("p", {}, "Measured by others, on machines of their own: shown beside, never ranked with what was measured here."), beside) : null,
     steps ? steps.element : null,
     remarks.length && state.set === 0 ? el("section", {}, el("h2", {}, "Not ranked"), el("ul", {}, ...remarks.map((line) => el("li", {}, line)))) : null,
     failures.length ? el("section", {}, el("h2", {}, "Failed"), el("ul", {}, ...failures.map(([key, name, status, detail]) =>
@@ -213,5 +229,6 @@ annBench.frame.page(annBench.settings.subject("board"), async (overview) => {
   ].filter(Boolean);
   sync();
   rankingTable();
+  publishedTable();
   return { title: data.title, content, ready: async () => { await drawPicture(); if (steps) await steps.draw(); } };
 });

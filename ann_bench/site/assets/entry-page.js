@@ -24,7 +24,7 @@ annBench.frame.page(null, async (overview) => {
   );
 
   const columns = [
-    { head: "Operating point", wide: true, cell: (result) => link(resultHref(file, result.key), `${config(JSON.parse(result.build))}; ${config(JSON.parse(result.query))}`) },
+    { head: "Operating point", wide: true, cell: (result) => link(resultHref(file, result.key), `${config(result.build)}; ${config(result.query)}`) },
     { head: "Status", left: true, cell: (result) => (result.older ? `${result.status}, replaced by a newer one` : result.status), sort: (result) => result.status },
     { head: "Recall", cell: (result) => kinds.share(result.recall), sort: (result) => result.recall },
     { head: "QPS", cell: (result) => within("number", result.qps, result.qps_low, result.qps_high), sort: (result) => result.qps },

@@ -8,8 +8,8 @@ annBench.frame.page(null, async (overview) => {
   const entry = await annBench.data.load(file);
   const result = entry.results.find((one) => one.key === annBench.settings.subject("result"));
   if (!result) throw new Error("This site has no such result.");
-  const build = JSON.parse(result.build);
-  const query = JSON.parse(result.query);
+  const build = result.build;
+  const query = result.query;
 
   const figures = Object.entries(entry.axes).filter(([name]) => result[name] !== null)
     .map(([name, axis]) => [axis.label, within(axis.kind, result[name], result[`${name}_low`], result[`${name}_high`])]);
