@@ -18,6 +18,7 @@ from ann_bench.results.published import Published
 from ann_bench.site.axes import axes_of
 from ann_bench.site.embed import file_name, plain
 from ann_bench.stats import log_centre
+from ann_bench.stats.goal import levels
 
 
 @dataclass(frozen=True)
@@ -138,9 +139,10 @@ def _set(picture: Picture, columns: Sequence[str], configs: dict[str, int]) -> d
 
 
 def _spread(one: Figures) -> list[float | None]:
-    """Speed, the centre of its logarithm, the error of that and its degrees of freedom: what tiers follow from."""
+    """What tiers follow from: speed, the centre of its logarithm, the error of that, its degrees of freedom, and how
+    sure a verdict must be."""
     found = log_centre(one.rates)
-    values = (one.qps, found.value, found.error, found.freedom)
+    values = (one.qps, found.value, found.error, found.freedom, levels(stopped=one.stopped)[1])
     return [float(f"{value:.9g}") if math.isfinite(value) else None for value in values]
 
 

@@ -1,7 +1,6 @@
 "use strict";
 /* Which of a ranking cannot be told apart: the same rule as ann_bench/stats/ratio.py, from what it leaves of the runs. */
 annBench.tiers = (() => {
-  const level = 0.995; // how sure a verdict is, as VERDICT_LEVEL
   const known = new Map();
 
   /* The logarithm of the gamma function, after Lanczos (g = 7, nine terms). */
@@ -38,8 +37,9 @@ annBench.tiers = (() => {
   }
 
   /* Student's t beyond which, on both sides, lies 1 - level. */
-  function quantile(freedom) {
-    if (known.has(freedom)) return known.get(freedom);
+  function quantile(freedom, level) {
+    const name = `${freedom} ${level}`;
+    if (known.has(name)) return known.get(name);
     let low = 0;
     let high = 1;
     for (let i = 0; i < 200 && high - low > 1e-15 * high; i += 1) {
@@ -48,26 +48,27 @@ annBench.tiers = (() => {
       else high = middle;
     }
     const found = Math.sqrt((freedom * (1 - high)) / high);
-    known.set(freedom, found);
+    known.set(name, found);
     return found;
   }
 
-  /* Whether the ratio of two speeds is known to be another than 1; a spread is [speed, log, error, degrees of freedom]. */
-  function differs(one, other) {
+  /* Whether the ratio of two speeds is known to be another than 1; a spread is [speed, log, error, degrees of freedom, level]. */
+  function differs(one, other, level) {
     if ([...one, ...other].some((value) => value === null)) return false;
     const [a, b] = [one[2] ** 2, other[2] ** 2];
     const parts = a ** 2 / one[3] + b ** 2 / other[3];
-    const margin = Math.sqrt(a + b) * quantile(parts > 0 ? (a + b) ** 2 / parts : one[3] + other[3]);
+    const margin = Math.sqrt(a + b) * quantile(parts > 0 ? (a + b) ** 2 / parts : one[3] + other[3], level);
     const [ratio, middle] = [one[0] / other[0], one[1] - other[1]];
     return Math.min(ratio, Math.exp(middle - margin)) > 1 || Math.max(ratio, Math.exp(middle + margin)) < 1;
   }
 
   /* The tier of each point of a ranking, best first, by the figure that decides. */
   function of(ranking, figure) {
+    const level = Math.max(...ranking.map((point) => point.spread[4])); // of all alike: that of the one that asks for most
     const number = (value) => (value === null || value === undefined ? NaN : value);
     const apart = figure === "recall"
       ? (leader, point) => !(number(point.recall_high) >= (leader.recall_low ?? leader.recall))
-      : (leader, point) => differs(leader.spread, point.spread);
+      : (leader, point) => differs(leader.spread, point.spread, level);
     let leader = null;
     let tier = 0;
     return ranking.map((point) => {
