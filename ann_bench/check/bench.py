@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from ann_bench.arrays import Array
-from ann_bench.check.case import Arguments, Case, Setup
+from ann_bench.check.case import Arguments, AtOnce, Case, Setup
 from ann_bench.check.inputs import Inputs
 from ann_bench.entries.entry import Entry
 from ann_bench.judge.asked import published
+from ann_bench.judge.atwork import AtWork
 from ann_bench.judge.driver import Driver, Window
 from ann_bench.judge.failure import EntryFailure
+from ann_bench.judge.pattern import Pattern
 from ann_bench.judge.scoring import stored_ids
 from ann_bench.ragged import Ragged
 from ann_bench.results.model import Answers, Status
@@ -36,7 +39,8 @@ class TooManyHangs(Exception):
 class Trace:
     """What came of a case: the answers to its searches, as stored, what each call cost, and how it failed, if it did.
 
-    `built` says whether all that comes before the first search went well; `written`: whether input files were changed.
+    `built` says whether all that comes before the first search went well; `written`: whether input files were changed;
+    `at_work`: threads that wanted a CPU at the same time, on average, where it was looked at and could be seen.
     """
 
     answers: list[Answers] = field(default_factory=list)
@@ -44,6 +48,7 @@ class Trace:
     failure: EntryFailure | None = None
     built: bool = False
     written: bool = False
+    at_work: float | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,15 @@ class Bench:
         """Make the entry's object and make the calls; what goes wrong is in the trace."""
         return self._with(case, needs or {}, fresh=fresh)
 
+    def watched(self, case: Case) -> Trace:
+        """As `run`, with a look at how many threads are at work."""
+        return self._with(case, {}, watched=True)
+
+    @property
+    def serves(self) -> bool:
+        """Whether the worker takes queries one by one."""
+        return self._driver is not None and self._driver.serves
+
     def save(self, case: Case) -> tuple[Trace, Path | None]:
         """As `run`, and then the index saved into a folder of the worker; None where the entry cannot."""
         trace = self._with(case, {})
@@ -106,7 +120,15 @@ class Bench:
             self._driver.close()
         self._driver = None
 
-    def _with(self, case: Case, needs: Mapping[str, str], *, saved: Path | None = None, fresh: bool = False) -> Trace:
+    def _with(
+        self,
+        case: Case,
+        needs: Mapping[str, str],
+        *,
+        saved: Path | None = None,
+        fresh: bool = False,
+        watched: bool = False,
+    ) -> Trace:
         if fresh or self.alone:
             self.close()
         trace = Trace()
@@ -117,7 +139,9 @@ class Bench:
             driver.dataset = inputs.dataset
             driver.create(self.place.entry, dict(self.place.build), needs, strided=case.strided)
             if saved is None or _load(driver, saved):
-                self._calls(driver, case, trace, loaded=saved is not None)
+                with AtWork(driver.session) if watched else nullcontext() as seen:
+                    self._calls(driver, case, trace, loaded=saved is not None)
+                trace.at_work = seen.mean if seen else None
         except EntryFailure as failure:
             self._failed(trace, failure)
         finally:
@@ -131,6 +155,12 @@ class Bench:
         for step in case.steps:
             if isinstance(step, Arguments):
                 driver.set_query_arguments(dict(step.given))
+            elif isinstance(step, AtOnce):
+                trace.built = True
+                asked, order = published(case.data.dataset(), step), np.arange(step.queries)[None]
+                alone, window, _ = driver.serve(asked, step, order, Pattern(step.callers, clients=2 * step.callers))
+                trace.answers.append(stored_ids(alone[0]))
+                trace.windows.append(window)
             elif isinstance(step, Search):
                 trace.built = True
                 ids, window = driver.search(published(case.data.dataset(), step), step, np.arange(step.queries))

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from ann_bench.arrays import Array, held, held_csr
 from ann_bench.datasets.dataset import Dataset, Metric, QuerySet
 from ann_bench.truth.problems import Searches, problems
-from ann_bench.workload import Operation, Workload
+from ann_bench.workload import Operation, Search, Workload
 
 Vectors: TypeAlias = "Array | csr_matrix"
 
@@ -59,6 +59,13 @@ class Arguments:
     """`set_query_arguments`."""
 
     given: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class AtOnce(Search):
+    """The queries of a search one by one, from so many callers at the same time."""
+
+    callers: int = 1
 
 
 Step: TypeAlias = Operation | Setup | Arguments

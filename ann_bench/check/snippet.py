@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from ann_bench.arrays import Array
-from ann_bench.check.case import Arguments, Case, Finding, Setup, Step, Vectors
+from ann_bench.check.case import Arguments, AtOnce, Case, Finding, Setup, Step, Vectors
 from ann_bench.check.subject import Subject
 from ann_bench.workload import Build, Delete, Insert, Replace, Search
 
@@ -146,6 +146,12 @@ def _search(case: Case, step: Any) -> str:
     return f"print(index.query(queries{count}, {step.k}{tags}))"
 
 
+def _at_once(case: Case, step: Any) -> str:
+    tags = ", query_tags[i:i + 1]" if step.filtered and case.data.query_tags is not None else ""
+    one = f"lambda i: index.query(queries[i:i + 1], {step.k}{tags})"
+    return f"print(np.concatenate(list(ThreadPoolExecutor({step.callers}).map({one}, range({step.queries})))))"
+
+
 def _fit(case: Case, step: Any) -> str:
     learn = "learn" if case.data.learn is not None else "None"
     return f"index.fit(base, {'tags' if case.data.tags is not None else 'None'}, {learn})"
@@ -159,6 +165,7 @@ _LINES: dict[type[Step], Callable[[Case, Any], str]] = {
     Replace: lambda case, step: f"index.replace{_rows(case, step)}",
     Delete: lambda case, step: f"index.delete(np.arange({step.ids.start}, {step.ids.stop}))",
     Search: _search,
+    AtOnce: _at_once,
 }
 
 _CALLS = ["index = made()", "fill(index)", "ask(index)"]
@@ -167,6 +174,7 @@ _CALLS = ["index = made()", "fill(index)", "ask(index)"]
 _SCRIPTS: dict[str, tuple[list[str], list[str]]] = {
     "calls": ([], _CALLS),
     "twice": ([], ["for attempt in range(2):  # the answers differ", *(f"    {line}" for line in _CALLS)]),
+    "at once": (["from concurrent.futures import ThreadPoolExecutor"], _CALLS),
     "save": (
         ["import tempfile"],
         [

@@ -112,6 +112,9 @@ class Session(Protocol):
     def reading(self) -> Reading:
         """What has been used so far; SandboxLost where nobody can say."""
 
+    def processes(self) -> list[int]:
+        """The worker and all its children, by their numbers on this machine; none where nobody can say."""
+
     def log(self) -> str:
         """The start and the end of what the worker has printed so far."""
 

@@ -177,6 +177,10 @@ class DockerSession:
             raise SandboxLost
         return self._keeper.ask("reading")
 
+    def processes(self) -> list[int]:
+        """The members of its control group."""
+        return [] if self._group is None else list(self._group.members())
+
     def log(self) -> str:
         """The end of what the container has printed so far."""
         with engine_errors("reading the log of a container"):

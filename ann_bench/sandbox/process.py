@@ -174,6 +174,13 @@ class ProcessSession:
         reading = self._hear("reading")
         return Reading(**{name: value for name, value in reading.items() if name != "event"})
 
+    def processes(self) -> list[int]:
+        """The children of the keeper, which adopts orphans, and theirs."""
+        try:
+            return [child.pid for child in psutil.Process(self._keeper.pid).children(recursive=True)]
+        except psutil.Error:
+            return []
+
     def log(self) -> str:
         """What has been printed so far."""
         self._tell("log")

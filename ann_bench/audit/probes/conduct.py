@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Sequence
-
-import numpy as np
 
 from ann_bench.audit.registry import Finding, Verdict, probe
-from ann_bench.audit.spin import busy
 from ann_bench.audit.subject import Line, Subject
-from ann_bench.audit.weigh import LEAST_ROUNDS, LEVEL
+from ann_bench.judge.atwork import AtWork
 from ann_bench.judge.failure import EntryFailure
 from ann_bench.results.model import Status
-from ann_bench.stats import ratio_estimate
 
 #: Threads that wait for more work may spin for a moment after a call; then nothing is to be done.
 SETTLE_SECONDS, PAUSE_SECONDS, PAUSES = 0.4, 0.5, 3
 #: Shares of one CPU that are used in the pauses.
 IDLE, IDLE_MUCH = 0.05, 0.25
-#: CPU time per time of a call: beyond what was given by this factor is more threads than were given.
+#: CPU time per time of a call, or threads that want a CPU at once: beyond what was given by this factor is more threads
+#: than were given.
 MORE = 1.25
-#: By so much a claim of threads, where they are free, has to exceed what is used.
-FEWER = 1.4
+#: Nearly as many threads as are claimed: the claim through this; the least share of the looks at which they are seen.
+FEWER, LEAST_SHARE = 1.4, 0.1
 #: Seconds of calls that one look takes in, in so many batches at the most; looks, of which the busiest counts: on a
-#: machine with other work the second thread may have to wait.
+#: machine with other work a second thread may have to wait.
 LOOK_SECONDS, MOST_BATCHES, LOOKS = 0.4, 100, 5
 #: CPU seconds by which the sum of many short windows may be too high.
 TICKS_SECONDS = 0.1
@@ -56,31 +53,31 @@ def threads(subject: Subject) -> Finding:
 
 def _more(subject: Subject) -> Finding:
     """Told to use one, where it could have them all."""
-    if len(subject.setting.cpus) < 2:
-        return Finding(Verdict.PASS, "one CPU: there are no more threads to use")
     try:
         line = subject.single()
-        shares = [_used(line, subject, TICKS_SECONDS) for _ in range(LOOKS)]
+        with AtWork(line.driver.session) as seen:
+            shares = [_used(line, subject, TICKS_SECONDS) for _ in range(LOOKS)]
     except EntryFailure as failure:
         if failure.status is Status.RULE_BROKEN:
             return Finding(Verdict.FAIL, failure.detail)
         raise
     if line.built.seconds > LOOK_SECONDS:
         shares.append((line.built.cpu_seconds - TICKS_SECONDS) / line.built.seconds)
-    return told_one(max(shares), busy(2, subject.setting.cpus))
+    return told_one(max(shares), seen.mean)
 
 
-def told_one(cpus: float, free: float) -> Finding:
+def told_one(cpus: float, at_work: float | None) -> Finding:
     """What is to be said of an entry that was told to use one thread, and had so many CPUs busy at the most.
 
-    `free` is what two threads of another program get.
+    `at_work` are its threads that wanted a CPU at the same time, on average; None where that could not be seen.
     """
-    text = f"told to use one thread: {cpus:.2f} CPUs, where two threads get {free:.2f}"
-    return Finding(Verdict.FAIL if cpus > MORE else Verdict.PASS, text)
+    wanted = "" if at_work is None else f", {at_work:.2f} threads that wanted one"
+    text = f"told to use one thread: {cpus:.2f} CPUs{wanted}"
+    return Finding(Verdict.FAIL if max(cpus, at_work or 0.0) > MORE else Verdict.PASS, text)
 
 
 def _fewer(subject: Subject) -> Finding:
-    """What it claims, against what it uses while a program of ours gets more from this machine."""
+    """What it claims, against how many of its threads are at work or wait for a CPU."""
     line = subject.plain()
     claim = _claim(line)
     given = subject.setting.limits.cpus
@@ -88,8 +85,10 @@ def _fewer(subject: Subject) -> Finding:
         return Finding(Verdict.PASS, "claims no threads")
     if claim > given:
         return Finding(Verdict.SUSPICIOUS, f"claims {claim} threads, and was given {given}")
-    rounds = [(_used(line, subject), busy(claim, subject.setting.cpus)) for _ in range(LEAST_ROUNDS)]
-    return claimed(claim, rounds)
+    with AtWork(line.driver.session) as seen:
+        for _ in range(LOOKS):
+            _used(line, subject)
+    return claimed(claim, seen.share(math.ceil(claim / FEWER)))
 
 
 def _claim(line: Line) -> object:
@@ -102,14 +101,16 @@ def _claim(line: Line) -> object:
         return None
 
 
-def claimed(threads: int, rounds: Sequence[tuple[float, float]]) -> Finding:
-    """What is to be said of such a claim; `rounds` are CPUs that it used, and that were to be had at that time."""
-    mine, theirs = np.array(rounds, dtype=np.float64).T
-    if not mine.all():
+def claimed(threads: int, share: float | None) -> Finding:
+    """What is to be said of such a claim.
+
+    `share` is that of the looks at its batches at which nearly so many of its threads wanted a CPU; None where there
+    were too few of them.
+    """
+    if share is None:
         return Finding(Verdict.PASS, f"claims {threads} threads; its batches are too short to see them")
-    ratio = ratio_estimate([theirs], [mine], paired=True, level=LEVEL)
-    text = f"claims {threads} threads: {np.median(mine):.2f} CPUs, where {np.median(theirs):.2f} were to be had"
-    return Finding(Verdict.SUSPICIOUS if ratio.low > FEWER else Verdict.PASS, text)
+    text = f"claims {threads} threads: nearly so many are at work at {share:.0%} of the looks"
+    return Finding(Verdict.SUSPICIOUS if share < LEAST_SHARE else Verdict.PASS, text)
 
 
 def _used(line: Line, subject: Subject, doubt: float = 0.0) -> float:

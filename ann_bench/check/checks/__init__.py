@@ -29,6 +29,7 @@ CHECKS = (
     conduct.repeats,
     conduct.save_load,
     conduct.threads,
+    conduct.at_once,
     conduct.memory,
     conduct.inputs,
 )

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+from dataclasses import replace
 
 from ann_bench.arrays import held
 from ann_bench.check.bench import Trace
-from ann_bench.check.case import Case, Finding
+from ann_bench.check.case import AtOnce, Case, Finding
 from ann_bench.check.checks.answers import asked_by, rows
 from ann_bench.check.make import Asking, plain, searching
 from ann_bench.check.registry import Skip, Verdict, check
 from ann_bench.check.rules import differing, failed, invalid
 from ann_bench.check.subject import Subject
 from ann_bench.results.model import Status
+from ann_bench.workload import Search
 
 #: Rows of the cases here: enough for an index to have something to choose from.
 ROWS = 300
@@ -22,6 +24,13 @@ ROWS = 300
 #: two threads instead of one are beyond the judge's slack then.
 MANY, LEAST_SECONDS = 3000, 0.4
 MOST_QUERIES = 200_000
+
+#: Threads at once that want a CPU, on average over the looks, from which on there are two of them.
+MOST_AT_WORK = 1.25
+
+#: Queries that are asked one by one, from how many callers at once, and how many times over.
+ALONE_QUERIES, CALLERS, CROWDS = 100, 4, 6
+NOT_SAFE = "; where query() is not safe to call from several threads, say `concurrent: false` in config.yaml"
 
 #: Batches of queries whose memory is watched; those before the first mark may fill caches.
 BATCHES, SETTLED, TAIL = 40, 15, 5
@@ -100,19 +109,18 @@ def save_load(subject: Subject) -> Verdict:
 
 @check("threads")
 def threads(subject: Subject) -> Verdict:
-    """An entry that is told to use one thread uses one CPU, although more are free."""
+    """An entry that is told to use one thread uses one, although more CPUs are there."""
 
-    place = subject.single.place
-    if len(place.cpus) == place.limits.cpus:
-        return Skip("this machine has one CPU to give")
     queries = 500
     for _ in range(4):
         case = _many(subject, queries)
-        trace = subject.single.run(case)
+        trace = subject.single.watched(case)
         if trace.failure is not None and trace.failure.status is Status.RULE_BROKEN:
             return Finding(trace.failure.detail, case, "threads")
         if text := failed(case, trace):
             return Finding(text, case)
+        if trace.at_work is not None and trace.at_work > MOST_AT_WORK:
+            return Finding(f"told to use one thread, {trace.at_work:.2f} at once wanted a CPU", case, "threads")
         if max(window.seconds for window in trace.windows) >= LEAST_SECONDS:
             return ""
         wanted = int(queries * 2 * LEAST_SECONDS / max(trace.windows[-1].seconds, 1e-4))
@@ -124,6 +132,36 @@ def _many(subject: Subject, queries: int) -> Case:
     base = rows(subject, subject.kind, MANY, 0)
     asked = rows(subject, subject.kind, queries, 1)
     return plain(subject, subject.kind, (base, asked), Asking(subject.configs[-1:]))
+
+
+@check("at-once")
+def at_once(subject: Subject) -> Verdict:
+    """query() with one row from several threads at once answers as for one caller, or config.yaml says otherwise."""
+
+    if not subject.entry.config.answers_at_once:
+        return Skip("config.yaml says `concurrent: false`: its queries are answered one after the other")
+    base = rows(subject, subject.kind, MANY // 3, 0)
+    asked = rows(subject, subject.kind, ALONE_QUERIES, 1)
+    case = plain(subject, subject.kind, (base, asked), Asking(subject.configs[-1:]))
+    *before, last = case.steps
+    assert isinstance(last, Search)
+    fields = vars(last)
+    steps = [AtOnce(**fields, callers=callers) for callers in (1, 1, *[CALLERS] * CROWDS)]
+    case = Case(case.data, (*before, *steps))
+    trace = subject.bench.run(case, fresh=True)
+    if not trace.answers and not subject.bench.serves:
+        return Skip("its program takes no queries one by one")
+    if text := invalid(case, trace):
+        crowd = f" (from the third search on, {CALLERS} callers at once){NOT_SAFE}" if len(trace.answers) > 1 else ""
+        return replace(_finding(subject, f"{text}{crowd}", case, "at once"), sure=True)
+    problem, (one, same, *crowds) = case.problems[0], trace.answers
+    if differing(problem, one, same):
+        return "one caller by itself gets other answers each time: they were looked at for validity only"
+    for answers in crowds:
+        if text := differing(problem, one, answers):
+            text = f"with {CALLERS} callers at once, {text}{NOT_SAFE}"
+            return replace(_finding(subject, text, case, "at once"), sure=True)
+    return ""
 
 
 @check("memory")
