@@ -13,13 +13,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ann_bench.cli._options import Seconds, messages
+from ann_bench.cli._options import Bytes, Seconds, messages
 from ann_bench.cli._progress import bars
 from ann_bench.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     from ann_bench.audit.audit import Report
-    from ann_bench.judge.plan import Job, Setting
+    from ann_bench.judge.plan import Job, Options, Setting
 
 EPILOG = """\b
 Examples:
@@ -54,6 +54,8 @@ class Request:
     timeout: float | None
     only: tuple[str, ...]
     search: int | None
+    cpus: int | None
+    memory: int | None
     as_json: bool
 
 
@@ -74,6 +76,8 @@ class Request:
     help="Where the entry runs: docker, process, or auto: docker where it is ready.",
 )
 @click.option("--timeout", type=Seconds(), help="Longest time for a build, and for a batch. Default: the track's.")
+@click.option("--cpus", type=click.IntRange(1), help="Whole CPUs that the entry may use. Default: the track's.")
+@click.option("--memory", type=Bytes(), help="Memory that the entry may use, such as 16g. Default: the track's.")
 @click.option("--only", multiple=True, metavar="PROBE", help="Only this probe; may be given again.")
 @click.option(
     "--search", type=click.IntRange(1), metavar="N", help="Streams: at which search probes ask. Default: the last."
@@ -106,13 +110,19 @@ def command(as_json: bool, **options: object) -> int:
     return 1 if any(report.verdict is Verdict.FAIL for report in reports) else 0
 
 
+def _options(request: Request) -> Options:
+    from ann_bench.judge.plan import Options
+
+    return Options(cpus=request.cpus, memory_bytes=request.memory, timeout_seconds=request.timeout)
+
+
 def _subject(request: Request, console: Console) -> tuple[Setting, Job]:
     """Everything that has a name, looked up; one query config is left of the entry."""
     from ann_bench.datasets.home import home
     from ann_bench.datasets.prepare import prepare
     from ann_bench.datasets.registry import find_manifest
     from ann_bench.entries.discovery import resolve
-    from ann_bench.judge.plan import Options, plan, setting
+    from ann_bench.judge.plan import plan, setting
     from ann_bench.sandbox import choose_sandbox
     from ann_bench.tracks import find_track
 
@@ -125,7 +135,7 @@ def _subject(request: Request, console: Console) -> tuple[Setting, Job]:
     with bars(console) as progress:
         place.sandbox.prepare([entry], Path("results") / "logs", progress)
         dataset = prepare(manifest, request.queries, progress)
-    common = setting(track, dataset, place.sandbox, Options(timeout_seconds=request.timeout))
+    common = setting(track, dataset, place.sandbox, _options(request))
     (job,) = plan(common, [entry]).jobs
     if job.refusal is not None:
         raise UsageError(f"{entry.name}: {job.refusal.status.value}: {job.refusal.detail}")

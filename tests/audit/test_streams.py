@@ -70,16 +70,16 @@ KNOWS_THE_IDS = EXACT.replace(
 )
 
 
-@pytest.mark.parametrize(
-    ("body", "probe", "text"),
-    [
-        (KEEPS, "on the way", "not live"),
-        (KEEPS, "deleted", "not live"),
-        (KNOWS_THE_DEAD, "deleted", "not live"),
-        (KNOWS_THE_RUNBOOK, "other runbook", "recall"),
-        (KNOWS_THE_IDS, "disguise", "recall 0.0000"),
-    ],
-)
+#: What a cheat does, the probe that is there for it, and what it says.
+STREAM_CHEATS = [
+    (KEEPS, "on the way", "not live"),
+    (KNOWS_THE_DEAD, "deleted", "not live"),
+    (KNOWS_THE_RUNBOOK, "other runbook", "recall"),
+    (KNOWS_THE_IDS, "disguise", "recall 0.0000"),
+]
+
+
+@pytest.mark.parametrize(("body", "probe", "text"), STREAM_CHEATS)
 def test_a_cheat_in_a_stream_is_caught(
     body: str, probe: str, text: str, tmp_path: Path, manifest: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
