@@ -28,6 +28,10 @@ ENTRIES = {
     "streaming": ("exact", "faiss-ivf", "hnswlib"),
 }
 
+#: Those whose queries are put one by one, and how: exact search would take minutes for what it shows.
+GRAPHS = ("faiss-hnsw", "faiss-ivf", "hnswlib", "usearch")
+SINGLE = ("--runs", "1", "--seconds", "1", "--cpus", "1")
+
 #: Queries a second that come in one by one.
 RATES = (250, 500, 1000, 2000)
 
@@ -75,10 +79,9 @@ def runs(folder: Path) -> Iterator[list[str]]:
     """The arguments of every run; manifests of the smaller sets are written into a folder."""
     for track in ENTRIES:
         yield [*of(track, DATA), "--runs", "3"]
-    yield [*of("dense", DATA), "--mode", "latency", "--runs", "2"]
+    yield [*of("dense", DATA, GRAPHS), "--mode", "latency", *SINGLE]
     for rate in RATES:
-        few = ("faiss-hnsw", "faiss-ivf", "hnswlib")
-        yield [*of("dense", DATA, few), "--mode", "load", "--rate", str(rate), "--runs", "1"]
+        yield [*of("dense", DATA, GRAPHS[:3]), "--mode", "load", "--rate", str(rate), *SINGLE]
     for rows in SIZES:
         yield [*of("dense", str(smaller(rows, folder))), "--runs", "3"]
 

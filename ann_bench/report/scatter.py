@@ -35,10 +35,11 @@ def draw_scatter(scatter: Scatter, look: Look = PLAIN) -> Figure:
         _whiskers(axes, points, scatter.spreads.get(algorithm, ()), styles[algorithm])
         _points(axes, points, (styles[algorithm], canvas), (scatter.lines, number / len(scatter.points)))
     every = [point for points in scatter.points.values() for point in points]
-    arms = [end for spread in scatter.spreads.values() for arm in spread for end in arm if math.isfinite(end)]
+    ends = [end for spread in scatter.spreads.values() for arm in spread for end in arm if math.isfinite(end)]
+    arms = [end for end in ends if end > 0 or not scatter.y.log]
     xs = [x for x, _ in every] + [edge for band in scatter.bands for bar in band.bars for edge in bar[:2]]
     _scale(axes.xaxis, scatter.x, xs, paper)
-    _scale(axes.yaxis, scatter.y, [y for _, y in every] + (arms if not scatter.y.log else []), paper)
+    _scale(axes.yaxis, scatter.y, [y for _, y in every] + arms, paper)
     for band, below in zip(scatter.bands, rest, strict=True):
         _band(below, band, styles, canvas)
         _scale(below.xaxis, scatter.x, xs, paper)

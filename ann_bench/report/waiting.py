@@ -46,7 +46,7 @@ def _latencies(picture: Picture, bundles: Bundles) -> Scatter | None:
         f"All counted queries together, the cost of the wire ({_wire(made_of.values())}) included; lower is better."
     )
     return Scatter(
-        name=f"{picture.name}-latency",
+        name=f"{picture.name}-percentiles",
         title=title(picture),
         caption=caption(Picture(picture.name, tuple(made_of.values())), f"{how_chosen(picture)} {reading}"),
         x=Scale("share of queries", ticks=tuple(_SHARES), text=lambda value: _SHARES.get(value, "")),
