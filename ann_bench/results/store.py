@@ -18,6 +18,9 @@ from ann_bench.results.model import Bundle, Identity
 
 log = logging.getLogger(__name__)
 
+#: Bundles that a Finder keeps at hand.
+_FEW = 64
+
 #: Temporary files older than this belong to nobody who is still alive.
 STALE_SECONDS = 24 * 3600.0
 
@@ -133,6 +136,7 @@ class Finder:
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self.folders = list(folders)
+        self._read: dict[str, Bundle | None] = {}  # several pictures show the same results
 
     @cached_property
     def _paths(self) -> dict[str, Path]:
@@ -140,7 +144,14 @@ class Finder:
 
     def __call__(self, one: Keyed) -> Bundle | None:
         """The bundle of a result."""
-        path = self._paths.get(one.key)
+        if one.key not in self._read:
+            if len(self._read) >= _FEW:
+                self._read.pop(next(iter(self._read)))
+            self._read[one.key] = self._look(one.key)
+        return self._read[one.key]
+
+    def _look(self, key: str) -> Bundle | None:
+        path = self._paths.get(key)
         try:
             return None if path is None else read(path, answers=False)
         except ResultError as error:
