@@ -33,7 +33,7 @@ from ann_bench.entries.discovery import choose, entry_at
 from ann_bench.entries.entry import Entry, plan_configs
 from ann_bench.judge.asked import published
 from ann_bench.judge.driver import Driver
-from ann_bench.judge.measure import files
+from ann_bench.judge.one_build import files
 from ann_bench.judge.plan import Options, Setting, setting
 from ann_bench.progress import silent
 from ann_bench.sandbox import Reading, WorkerSpec, find_sandbox

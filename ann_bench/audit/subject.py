@@ -18,8 +18,8 @@ from ann_bench.judge.asked import Asked, published
 from ann_bench.judge.blocks import blocks
 from ann_bench.judge.disguise import Disguise, disguised
 from ann_bench.judge.driver import Driver, Window
-from ann_bench.judge.measure import files
 from ann_bench.judge.noise import Noise, key_of, spread_of
+from ann_bench.judge.one_build import files
 from ann_bench.judge.plan import Job, Setting
 from ann_bench.judge.record import Questions
 from ann_bench.judge.scores import score

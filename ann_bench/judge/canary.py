@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,17 +20,17 @@ FRESH_SECONDS = 5.0
 
 
 class Canary:
-    """Products of float32 values by as many threads as an entry may use, on the CPUs that the judge may use.
+    """Products of float32 values by as many threads as an entry may use, on the CPUs that entries get.
 
     Each of ROUNDS takes some milliseconds; their times are kept raw. No product goes through a BLAS, whose threads
     might go on to spin when it has answered.
     """
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, cpus: Sequence[int] = ()) -> None:
         rng = np.random.default_rng(1)
         self._fast, self._slow = (rng.random((threads, 2, size), dtype=np.float32) for size in (_FAST, _SLOW))
         self._out = np.empty((threads, _SLOW), dtype=np.float32)
-        self._threads = threads
+        self._threads, self._cpus = threads, set(cpus)
         self.before = self._sing()
         self._after, self._at = self.before, time.monotonic()
 
@@ -43,7 +45,7 @@ class Canary:
         return {"before": list(self.before), "after": list(self.after())}
 
     def _sing(self) -> list[float]:
-        with ThreadPoolExecutor(self._threads) as pool:
+        with ThreadPoolExecutor(self._threads, initializer=self._settle) as pool:
             list(pool.map(self._work, range(self._threads)))
             found = []
             for _ in range(ROUNDS):
@@ -51,6 +53,12 @@ class Canary:
                 list(pool.map(self._work, range(self._threads)))
                 found.append(time.perf_counter() - start)
         return found
+
+    def _settle(self) -> None:
+        """Put this thread where entries run; where that is not allowed it stays where the judge is."""
+        if self._cpus:
+            with contextlib.suppress(AttributeError, OSError):
+                os.sched_setaffinity(0, self._cpus)
 
     def _work(self, thread: int) -> None:
         for values, times in ((self._fast, _FAST_TIMES), (self._slow, _SLOW_TIMES)):

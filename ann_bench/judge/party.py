@@ -25,7 +25,7 @@ from ann_bench.judge.plan import Job, Setting
 from ann_bench.results.model import Step
 
 if TYPE_CHECKING:
-    from ann_bench.judge.measure import OneBuild
+    from ann_bench.judge.one_build import OneBuild
     from ann_bench.judge.record import Record
 
 log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class Journal:
     @classmethod
     def of(cls, setting: Setting, party: Sequence[Team]) -> Journal:
         """A new one, now."""
-        canary = Canary(setting.limits.cpus) if setting.repeat.canary else None
+        canary = Canary(setting.limits.cpus, setting.cpus) if setting.repeat.canary else None
         return cls([team.job.entry.name for team in party], canary)
 
     def to_json(self, began: dict[tuple[int, int], float]) -> dict[str, Any]:
@@ -169,13 +169,16 @@ class Seat:
             self._driver.abandon()
 
     def leave(self) -> None:
-        """End the worker; configs that it was lost for are as they were before this build."""
+        """End the worker."""
         if self._driver is None:
             return
         end = self._driver.close()
         self.one.teller.watch(Left(self.one.job.entry.name))
         if end.left_behind:
             log.warning("%s: left %d processes behind; they were ended", self.one.job.entry.name, end.left_behind)
+
+    def forget(self) -> None:
+        """Configs that the worker was lost for are as they were before this build."""
         for record in self.records:
             if not record.is_closed(self.one.build):
                 record.forget(self.one.build)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,7 @@ class Record:
     steps: list[Step] = field(default_factory=list)
     journal: Journal | None = None
     done: bool = False
+    kept: bool = False
     stats: dict[str, Any] = field(default_factory=dict)
     passes: Passes = field(default_factory=Passes)
     apart: bool | None = None
@@ -129,15 +131,32 @@ class Record:
         spent = {name: getattr(before, name) + getattr(usage, name) for name in _SPENT}
         self._usages[build] = replace(_worst([before, usage]), **spent)
 
-    def forget(self, build: int) -> None:
-        """Nothing of this build is left: its worker was lost for another query config."""
-        self.steps = [step for step in self.steps if step.build != build]
+    def forget(self, build: int, first: int = 0) -> None:
+        """Of this build only the runs before the `first` are left: its worker was lost, or somebody ended it all."""
+        self.steps = [step for step in self.steps if step.build != build or _is_before(step, first)]
         for array, nothing in ((self.seconds, np.nan), (self._cpu_seconds, np.nan), (self.answer_of, -1)):
-            array[build] = nothing
-        self._usages.pop(build, None)
+            array[build, first:] = nothing
+        if not first:
+            self._usages.pop(build, None)
         self._controls = {place: one for place, one in self._controls.items() if place[0] != build}
-        self.passes = self.passes.but(build)
-        self._began = {place: began for place, began in self._began.items() if place[0] != build}
+        self.passes = self.passes.but(build, first)
+        self._began = {place: began for place, began in self._began.items() if place[0] != build or place[1] < first}
+
+    def cut_short(self) -> bool:
+        """The measurement ends here: whole runs stay, and the outcome counts them; False where there are none."""
+        searches = len(self.setting.workload.searches)
+        made = Counter((step.build, step.run) for step in self.steps if step.kind == "search")
+        for build in set(range(self.setting.builds)) - self._closed:
+            whole = 0
+            while made[build, whole] == searches and np.isfinite(self.seconds[build, whole]).all():
+                whole += 1
+            self.forget(build, whole)
+        runs = np.isfinite(self.seconds).all(axis=2)
+        most = "at most " if self.setting.repeat.until is not None else ""
+        builds = f" in {self.setting.builds} builds" if self.setting.builds > 1 else ""
+        detail = f"interrupted after {runs.sum()} of {most}{runs.size} runs{builds}; the next run measures it anew"
+        self.outcome = Outcome(Status.UNFINISHED, detail)
+        return bool(runs.any())
 
     def order(self, build: int, run: int, search: int) -> npt.NDArray[np.intp]:
         """The random order in which this batch asks its queries."""
@@ -193,6 +212,7 @@ class Record:
     def bundle(self, questions: Questions) -> Bundle:
         """Score what was answered; ids that are no answers make the outcome `invalid-answer`."""
         self._cut()
+        self._drop_orphans()
         scores = self._scores(questions)
         controls = questions.controls
         control = controls.result(self.variant, self._cpu_seconds, self._controls) if controls else None
@@ -221,10 +241,23 @@ class Record:
         if self.setting.repeat.until is None:
             return
         measured = np.isfinite(self.seconds).any(axis=2)
-        builds = max(self._closed, default=0) + 1
+        builds = max({0, *self._closed, *np.flatnonzero(measured.any(axis=1)).tolist()}) + 1
         runs = max(1, int(measured.any(axis=0).sum()))
         self.seconds, self._cpu_seconds = self.seconds[:builds, :runs], self._cpu_seconds[:builds, :runs]
         self.answer_of = self.answer_of[:builds, :runs]
+
+    def _drop_orphans(self) -> None:
+        """Answers that no batch refers to any more, because their build was forgotten, are no part of a result."""
+        rounds = [place for places in self.passes.answers.values() for place in places]
+        used = sorted({*self.answer_of[self.answer_of >= 0].tolist(), *rounds})
+        if len(used) == len(self._answers):
+            return
+        place_of = np.full(len(self._answers) + 1, -1, dtype=np.int32)  # the last one is that of -1
+        place_of[used] = range(len(used))
+        self._answers = [self._answers[old] for old in used]
+        self.answer_of = place_of[self.answer_of]
+        self.passes.answers = {at: place_of[one].tolist() for at, one in self.passes.answers.items()}
+        self._places.clear()
 
     def release(self) -> None:
         """Forget the answers, once they are kept elsewhere: a long stream gives hundreds of megabytes of them."""
@@ -265,6 +298,11 @@ class Record:
             "chance_recall": questions.chance if math.isfinite(questions.chance) else None,
             "data": {"rows": data.rows, "dim": data.dim, "dtype": data.dtype, "metric": data.metric},
         }
+
+
+def _is_before(step: Step, first: int) -> bool:
+    """Whether a call belongs to the runs before the `first`, or made them possible."""
+    return 0 <= step.run < first or (first > 0 and step.run < 0 and step.kind != "control")
 
 
 def taken(ids: Array | Ragged, numbers: npt.NDArray[np.int64]) -> Array | Ragged:

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.errors import StorageError, UsageError
 from ann_bench.judge.control import Controls, Recipe
 from ann_bench.judge.events import REPORTED, Kept, Planned, Watch, unwatched
-from ann_bench.judge.measure import REFUSED, Wanted, measure_together, refuse
+from ann_bench.judge.measure import REFUSED, Observer, Wanted, measure_together, refuse
 from ann_bench.judge.plan import Config, Job, Plan, Setting
 from ann_bench.judge.ranges import most_answers
 from ann_bench.judge.record import Questions
@@ -82,8 +84,8 @@ def execute(
 def wanted(job: Job, store: Store, *, force: bool = False) -> list[Config]:
     """The configs of a job that are to be measured: those without a result.
 
-    A refusal is no measurement: it stands only as long as its reason does. (An entry whose packages have come since
-    is another configuration anyway: their versions are part of it.)
+    What was interrupted is measured anew. A refusal is no measurement: it stands only as long as its reason does.
+    (An entry whose packages have come since is another configuration anyway: their versions are part of it.)
     """
     return [config for config in job.configs if force or not _lasting(job, config, store)]
 
@@ -91,7 +93,10 @@ def wanted(job: Job, store: Store, *, force: bool = False) -> list[Config]:
 def _lasting(job: Job, config: Config, store: Store) -> bool:
     if not store.has(config.identity):
         return False
-    return job.refusal is not None or store.get(config.identity, answers=False).provenance["seed"] != REFUSED
+    if job.refusal is not None:
+        return True
+    found = store.get(config.identity, answers=False)
+    return found.provenance["seed"] != REFUSED and found.outcome.status is not Status.UNFINISHED
 
 
 def ask_all(
@@ -142,13 +147,28 @@ def _measure(plan: Plan, todo: Wanted, questions: Questions, store: Store, watch
             _tell(job, bundle, shown)
             watch(Kept(bundle.identity["query"], shown))
 
+    def keep_unfinished(job: Job, bundle: Bundle) -> None:
+        if _outweighs(bundle, store):
+            store.write(bundle)
+            _tell(job, bundle, figures(bundle))
+
     for job, configs in todo:
         if job.refusal and configs:
             log.warning("%s: %s (%s)", job.entry.name, job.refusal.status.value, job.refusal.detail)
             refuse(plan.setting, job, configs, questions, partial(keep, job))
     started = [(job, configs) for job, configs in todo if configs and not job.refusal]
-    measure_together(plan.setting, started, questions, keep, watch)
+    measure_together(plan.setting, started, questions, keep, Observer(watch, keep_unfinished))
     return made
+
+
+def _outweighs(bundle: Bundle, store: Store) -> bool:
+    """Whether an unfinished result may take its place: not that of a whole one, nor of one with more runs."""
+    if not store.has(bundle.identity):
+        return True
+    found = store.get(bundle.identity, answers=False)
+    if found.outcome.status is not Status.UNFINISHED:
+        return bool(found.provenance["seed"] == REFUSED)
+    return bool(np.isfinite(bundle.seconds).sum() > np.isfinite(found.seconds).sum())
 
 
 def _tell(job: Job, bundle: Bundle, shown: Figures) -> None:

@@ -21,11 +21,11 @@ class Passes:
     found: dict[Place, Served] = field(default_factory=dict)
     answers: dict[Place, list[int]] = field(default_factory=dict)
 
-    def but(self, build: int) -> Passes:
-        """The same without a build."""
+    def but(self, build: int, first: int = 0) -> Passes:
+        """The same without the runs of a build from the `first` on."""
         return Passes(
-            {place: one for place, one in self.found.items() if place[0] != build},
-            {place: one for place, one in self.answers.items() if place[0] != build},
+            {place: one for place, one in self.found.items() if place[0] != build or place[1] < first},
+            {place: one for place, one in self.answers.items() if place[0] != build or place[1] < first},
         )
 
     def before(self, place: Place) -> list[Trial]:

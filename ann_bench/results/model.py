@@ -29,6 +29,7 @@ class Status(str, Enum):
     INVALID_ANSWER = "invalid-answer"
     RULE_BROKEN = "rule-broken"
     NOT_INSTALLED = "not-installed"
+    UNFINISHED = "unfinished"
 
 
 @dataclass(frozen=True)

@@ -20,33 +20,13 @@ from ann_bench.cli._live.draw import lines
 from ann_bench.cli._live.forecast import Forecast, earlier
 from ann_bench.cli._live.plain import Lines
 from ann_bench.cli._live.screen import Screen
-from ann_bench.datasets.prepare import prepare
-from ann_bench.datasets.registry import find_manifest
-from ann_bench.entries.discovery import Data, choose
 from ann_bench.judge.events import Began, Ended, Event, GoesOn, Kept, Left, Planned, TakesTurns, Work
-from ann_bench.judge.plan import Options, plan, setting
 from ann_bench.judge.repeat import Repeat
-from ann_bench.judge.run import execute
-from ann_bench.results.store import Store
-from ann_bench.sandbox import choose_sandbox
-from ann_bench.tracks import find_track
-from tests.support import Bench, bench, write_entry
+from tests.judge.planned import told
+from tests.support import bench, write_entry
 
 ODD = "[bold]x[/bold] \x1b[31m\n"
 ASKS = "def query(self, q, k, t=None):\n    __import__('time').sleep(0.3); return self.exact(q, k, t)\n"
-
-
-def told(place: Bench, entries: list[Path], **options: object) -> list[Event]:
-    """All the events of a run of these entries."""
-    track = find_track("filtered")
-    manifest = find_manifest(str(place.manifest), track.name)
-    found = choose(track.name, place.folder, (), tuple(map(str, entries)), Data(manifest.name, manifest.metric))
-    sandbox = choose_sandbox("process", found).sandbox
-    chosen = Options(cpus=1, memory_bytes=256 * 2**20, **options)  # type: ignore[arg-type]
-    common = setting(track, prepare(manifest, "public"), sandbox, chosen)
-    events: list[Event] = []
-    execute(plan(common, found, wanted=True), Store(place.results), watch=events.append)
-    return events
 
 
 @pytest.fixture(scope="module")
@@ -154,22 +134,36 @@ def test_a_screen_is_left_as_it_was(events: list[Event]) -> None:
     assert re.search(r"\x1b\[2K[^\n]*interrupted\n$", text)  # on a cleared line
 
 
-def test_plain_lines_are_few(
-    events: list[Event], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(logging.getLogger("ann_bench"), "propagate", True)
-    with caplog.at_level(logging.INFO, "ann_bench.cli.run"):
-        drawn = Lines(Board())
+class _Said(logging.Handler):
+    """Keeps lines of the log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+def said(events: list[Event], pause: float) -> list[str]:
+    """The plain lines of these events."""
+    handler, logger = _Said(), logging.getLogger("ann_bench.cli.run")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        drawn = Lines(Board(), pause)
         for event in events:
             drawn.take(event)
-        assert [record.getMessage() for record in caplog.records] == [
-            "taking turns: quick, slow", "quick: builds", "slow: builds",
-        ]  # fmt: skip
-        caplog.clear()
-        drawn = Lines(Board(), pause=0.0)  # every beat
-        for event in events:
-            drawn.take(event)
-    assert any(re.fullmatch(r"slow: builds, [\d.]+ of 256 MiB", r.getMessage()) for r in caplog.records)
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+    return handler.lines
+
+
+def test_plain_lines_are_few(events: list[Event]) -> None:
+    assert said(events, 30.0) == ["taking turns: quick, slow", "quick: builds", "slow: builds"]
+    every = said(events, 0.0)
+    assert any(re.fullmatch(r"slow: builds, [\d.]+ of 256 MiB", line) for line in every)
 
 
 def test_quiet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -204,3 +205,18 @@ def test_a_canary_is_kept_raw_and_shared(place: Bench, monkeypatch: pytest.Monke
         assert figures(bundle).canary_drift > -1
     canary = Canary(1)
     assert canary.after() is canary.after()
+
+
+def test_a_canary_sings_where_entries_run() -> None:
+    mine = os.sched_getaffinity(0)
+    seen: list[set[int]] = []
+
+    class Watched(Canary):
+        def _work(self, thread: int) -> None:
+            seen.append(os.sched_getaffinity(0))
+            super()._work(thread)
+
+    Watched(2, [max(mine)])
+    assert set(map(frozenset, seen)) == {frozenset({max(mine)})}
+    assert os.sched_getaffinity(0) == mine  # of this thread
+    Canary(1, [100_000])  # no CPU of this machine
