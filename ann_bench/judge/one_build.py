@@ -199,7 +199,7 @@ class OneBuild:
 
     def finished(self, record: Record) -> None:
         """This build of the config is done with; after the last one it becomes a bundle."""
-        record.close(self.build)
+        record.close(self.build, self.questions)
         if record.done:
             self.teller.begins(self.work("score", record.config.query))
             self.keep(record.bundle(self.questions))

@@ -256,6 +256,7 @@ class Record:
         place_of[used] = range(len(used))
         self._answers = [self._answers[old] for old in used]
         self.answer_of = place_of[self.answer_of]
+        self._known = {place: self._known[old] for place, old in enumerate(used) if old in self._known}
         self.passes.answers = {at: place_of[one].tolist() for at, one in self.passes.answers.items()}
         self._places.clear()
 
