@@ -40,7 +40,7 @@ Examples:
     "tables",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="A table made of them (.csv, .json, .parquet, .md): every cell is compared.",
+    help="A table or leaderboard made of them (.csv, .json, .parquet, .md, .tex): every cell is compared.",
 )
 @click.option(
     "--plot",
@@ -77,14 +77,13 @@ def command(
     anything differs; what differs is named.
     """
     from ann_bench.results.signature import Signers
-    from ann_bench.results.tables import check_table
 
     messages()
     found = _Found()
     for folder in results:
         _results(folder, Signers(signed_by, allowed_signers) if signed_by else None, found)
     for path in tables:
-        found.files += _file(path, lambda path: [f"{check_table(path, found.figures)} rows"], found)
+        found.files += _file(path, lambda path: _table(path, found), found)
     for path in plots:
         from ann_bench.report.verify_plot import check_plot
 
@@ -140,6 +139,14 @@ def _results(folder: Path, signers: Signers | None, found: _Found) -> None:
             one = figures(item)
             if date(found.figures.get(one.key, one)) <= date(one):  # of one measured twice, tables have the newest
                 found.figures[one.key], found.paths[one.key] = one, path
+
+
+def _table(path: Path, found: _Found) -> list[str]:
+    from ann_bench.report.verify_board import check_board
+    from ann_bench.results.tables import check_table
+
+    notes = check_board(path, found.figures)
+    return [f"{check_table(path, found.figures)} rows"] if notes is None else notes
 
 
 def _file(path: Path, check: Any, found: _Found) -> list[dict[str, Any]]:

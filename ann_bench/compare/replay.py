@@ -9,17 +9,22 @@ from typing import Any
 
 import numpy as np
 
+from ann_bench.compare.figure import PERCENTILES, QPS, RECALL, Figure
+from ann_bench.compare.verdict import Side, listed
+from ann_bench.compare.wanted import Wanted
 from ann_bench.datasets.dataset import Dataset
 from ann_bench.entries.entry import Entry
 from ann_bench.errors import ResultError, UsageError
+from ann_bench.judge.disguise import COLUMNS, ROWS, Challenge
+from ann_bench.judge.mode import HIGHEST, Wish
 from ann_bench.judge.plan import Options, Plan, data_hashes, plan, setting
 from ann_bench.judge.repeat import Repeat
 from ann_bench.ragged import Ragged
 from ann_bench.results.conditions import Difference, first_difference
-from ann_bench.results.figures import figures, repeats
+from ann_bench.results.figures import Figures, figures
 from ann_bench.results.model import Answers, Bundle
 from ann_bench.sandbox import Sandbox
-from ann_bench.stats import Estimate, ratio_estimate
+from ann_bench.stats import NOTHING, Estimate, ratio_estimate
 from ann_bench.tracks import find_track
 from ann_bench.workload import Limits
 
@@ -34,16 +39,19 @@ _REMEDIES = {
     "image": "the image of the entry is not the one that was measured; build that one with `ann-bench install`",
     "limits": "this machine, or this ann-bench, has no such limits",
     "workload": "the track's operations are others now; use the commit of ann-bench that the result names",
+    "challenge": "name the seed that it was measured with: --challenge SEED",
 }
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """The result as it was and as it is now. `ratio` is QPS now / then; NaN without two measurements."""
+    """The result as it was and as it is now. `ratios` are the figures now / then, NaN without two measurements: what
+    its mode or track is compared by, recall aside.
+    """
 
     then: Bundle
     now: Bundle
-    ratio: Estimate
+    ratios: Mapping[Figure, Estimate]
     same_answers: bool
     same_machine: bool
 
@@ -55,16 +63,18 @@ class Replayed:
             found.append(f"the status was {old.status} and is {new.status}")
         if not self.same_answers and _apart((old.recall_low, old.recall_high), (new.recall_low, new.recall_high)):
             found.append(f"the recall was {old.recall:.4f} and is {new.recall:.4f}")
-        far = self.ratio.low > 1 + within or self.ratio.high < 1 / (1 + within)
-        if self.same_machine and far:
-            found.append(f"the speed is {self.ratio.value:.3f} x what it was")
+        for figure, ratio in self.ratios.items():
+            far = ratio.low > 1 + within or ratio.high < 1 / (1 + within)
+            if self.same_machine and far:
+                found.append(f"the {figure.words} {'are' if figure is QPS else 'is'} {ratio.value:.3f} x what it was")
         return found
 
 
-def plan_again(bundle: Bundle, dataset: Dataset, entry: Entry, sandbox: Sandbox) -> Plan:
-    """The plan that measures a bundle once more, with its own arguments, limits and seed.
+def plan_again(bundle: Bundle, dataset: Dataset, entry: Entry, sandbox: Sandbox, challenge: str | None = None) -> Plan:
+    """The plan that measures a bundle once more, with its own arguments, limits, mode and seed.
 
-    Raises UsageError, which names the field, where anything but machine and harness is not as it was.
+    `challenge` is the seed of the disguise that the data were in: a result keeps no more than a digest of it. Raises
+    UsageError, which names the field, where anything but machine and harness is not as it was.
     """
     then = bundle.identity
     if found := first_difference(dict(then["data_hash"]), data_hashes(dataset), "data_hash."):
@@ -80,8 +90,13 @@ def plan_again(bundle: Bundle, dataset: Dataset, entry: Entry, sandbox: Sandbox)
         cpus=then["cpus"],
         memory_bytes=limits.memory_bytes,
         repeat=Repeat(
-            then.fields.get("warmups", 0), then.fields.get("until"), seconds=then.fields.get("until_seconds")
+            then.fields.get("warmups", 0),
+            then.fields.get("until"),
+            "canary" in bundle.provenance,
+            seconds=then.fields.get("until_seconds"),
         ),
+        wish=_wish(then.fields.get("mode")),
+        challenge=_challenge(then.fields.get("challenge"), challenge),
     )
     common = setting(find_track(then["track"]), dataset, sandbox, options, str(bundle.provenance.get("manifest", "")))
     here = sandbox.fit(limits)
@@ -91,6 +106,26 @@ def plan_again(bundle: Bundle, dataset: Dataset, entry: Entry, sandbox: Sandbox)
     if found := first_difference(_known(then.fields), _known(again.jobs[0].configs[0].identity.fields)):
         raise _refusal(found)
     return again
+
+
+def _wish(mode: object) -> Wish:
+    """How queries were put, as it was asked for."""
+    if not isinstance(mode, Mapping):
+        return Wish()
+    rate = HIGHEST if mode.get("rate") == "max" else mode.get("rate")
+    return Wish(str(mode.get("kind")), mode.get("clients"), rate, mode.get("p99"))
+
+
+def _challenge(changes: object, seed: str | None) -> Challenge | None:
+    """The disguise that the data were in; UsageError where its seed is not said, or there was none."""
+    if not isinstance(changes, Mapping):
+        if seed is not None:
+            raise UsageError("not replayed: the result was measured on the data as they are; leave --challenge out")
+        return None
+    if seed is None:
+        raise UsageError(f"not replayed: the data were in disguise; {_REMEDIES['challenge']}")
+    names = str(changes.get("changes", "")).split("+")
+    return Challenge(seed, rows=ROWS in names, columns=COLUMNS in names)
 
 
 def _only(entry: Entry, bundle: Bundle) -> Any:
@@ -117,22 +152,57 @@ def replayed(then: Bundle, now: Bundle) -> Replayed:
     """The two beside each other; both with their answers. ResultError where neither measured anything."""
     if not then.answers and not now.answers and then.outcome.status == now.outcome.status:
         raise ResultError(f"the result was {then.outcome.status.value} and is so again; there is nothing to compare")
-    rates = [repeats(one).rates for one in (now, then)]
-    known = all(np.isfinite(rate).any() for rate in rates)
-    ratio = ratio_estimate(*rates) if known else Estimate(math.nan, math.nan, math.nan)
+    ratios = {figure: _ratio(figure, then, now) for figure in _figures(then)}
     machines = [one.identity.fields.get("machine") for one in (then, now)]
-    return Replayed(then, now, ratio, _same_answers(then, now), machines[0] == machines[1])
+    return Replayed(then, now, ratios, _same_answers(then, now), machines[0] == machines[1])
+
+
+def _figures(bundle: Bundle) -> list[Figure]:
+    """What speeds are compared by: as `compare` does, but by the median latency, which takes fewer queries."""
+    usual = Wanted(recall=0.0).questions(*[Side("", "", [bundle])] * 2)
+    latencies = set(PERCENTILES.values())
+    return [PERCENTILES["p50"] if one in latencies else one for _, one in usual if one is not RECALL]
+
+
+def _ratio(figure: Figure, then: Bundle, now: Bundle) -> Estimate:
+    values = [figure.values(one) if one.seconds.size else np.full((1, 1), math.nan) for one in (now, then)]
+    return ratio_estimate(*values) if all(np.isfinite(one).any() for one in values) else NOTHING
+
+
+def as_json(done: Replayed) -> dict[str, Any]:
+    """Both beside each other, for machines; null where there is no figure."""
+    old, new = (figures(one) for one in (done.then, done.now))
+    names = ["status", "recall", *(dict.fromkeys(["qps", *(figure.name for figure in done.ratios)]))]
+
+    def told(one: Figures) -> dict[str, Any]:
+        values = {name: getattr(one, name) for name in names}
+        return {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in values.items()
+        }
+
+    ratios = {figure.name: listed(ratio) for figure, ratio in done.ratios.items()}
+    return {
+        "then": told(old),
+        "now": {"key": new.key, **told(new)},
+        "same_answers": done.same_answers,
+        "same_machine": done.same_machine,
+        "ratio": next(iter(ratios.values())),
+        "ratios": ratios,
+    }
 
 
 def _same_answers(one: Bundle, other: Bundle) -> bool:
-    """Whether every batch gave the same ids."""
+    """Whether every batch gave the same ids; of a search for a rate, which ends when it likes, those that both have."""
     if one.answer_of.shape != other.answer_of.shape or not one.answers:
         return False
-    for place in np.ndindex(one.answer_of.shape):
-        mine, its = int(one.answer_of[place]), int(other.answer_of[place])
-        if mine < 0 or its < 0 or not _equal(one.answers[mine], other.answers[its]):
-            return False
-    return True
+    mode = one.identity.fields.get("mode")
+    searches = isinstance(mode, Mapping) and mode.get("rate") == "max"
+    there = (one.answer_of >= 0) & (other.answer_of >= 0)
+    if not there.any() or not (searches or there.all()):
+        return False
+    pairs = zip(one.answer_of[there].tolist(), other.answer_of[there].tolist(), strict=True)
+    return all(_equal(one.answers[mine], other.answers[its]) for mine, its in pairs)
 
 
 def _equal(one: Answers, other: Answers) -> bool:

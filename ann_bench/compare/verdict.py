@@ -91,12 +91,12 @@ class Compared:
             "verdict": self.figure.verdict(self.verdict),
             "figure": self.figure.name,
             "recall": self.recall,
-            "ratio": _listed(self.ratio),
-            "ratio_of_the_verdict": {**_listed(self.sure), "level": VERDICT_LEVEL},
+            "ratio": listed(self.ratio),
+            "ratio_of_the_verdict": {**listed(self.sure), "level": VERDICT_LEVEL},
             "paired": self.paired,
             "notes": list(self.notes),
             **{
-                letter: {"label": one.label, "algorithm": one.name, self.figure.name: _listed(level), "read": how}
+                letter: {"label": one.label, "algorithm": one.name, self.figure.name: listed(level), "read": how}
                 for letter, one, level, how in sides
             },
         }
@@ -179,6 +179,7 @@ def _notes(a: tuple[Side, Matched], b: tuple[Side, Matched], sure: Estimate, *, 
     return tuple(found)
 
 
-def _listed(one: Estimate) -> dict[str, float | None]:
+def listed(one: Estimate) -> dict[str, float | None]:
+    """For JSON; null where there is no interval."""
     values = {"value": one.value, "low": one.low, "high": one.high}
     return {name: value if math.isfinite(value) else None for name, value in values.items()}

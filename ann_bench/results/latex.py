@@ -9,7 +9,7 @@ from typing import Any
 from ann_bench.results.model import Status
 
 #: What a LaTeX table shows: a page holds no more. The head of each column.
-_PAPER = {
+PAPER = {
     "dataset": "data set",
     "algorithm": "algorithm",
     "query": "operating point",
@@ -43,12 +43,12 @@ def latex(rows: Sequence[Mapping[str, Any]]) -> bytes:
     `rows` as in csv and json, sorted. Text is shown as it is: no sign of it is a command, and letters that pdfLaTeX has
     not by itself stand as `[U+540D]`.
     """
-    shown = [name for name in _PAPER if name != "dataset" or len({row["dataset"] for row in rows}) > 1]
+    shown = [name for name in PAPER if name != "dataset" or len({row["dataset"] for row in rows}) > 1]
     lines = [
         "% \\usepackage{booktabs}",
         f"\\begin{{tabular}}{{{''.join('r' if n in _NUMBERS else 'l' for n in shown)}}}",
     ]
-    lines += ["\\toprule", " & ".join(_PAPER[name] for name in shown) + r" \\", "\\midrule"]
+    lines += ["\\toprule", " & ".join(PAPER[name] for name in shown) + r" \\", "\\midrule"]
     previous = None
     for row in rows:
         if row["status"] != Status.OK.value:
@@ -56,11 +56,12 @@ def latex(rows: Sequence[Mapping[str, Any]]) -> bytes:
         if previous not in (None, row["dataset"]):
             lines.append("\\midrule")
         previous = row["dataset"]
-        lines.append(" & ".join(_tex(name, row[name]) for name in shown) + r" \\")
+        lines.append(" & ".join(cell(name, row[name]) for name in shown) + r" \\")
     return "".join(f"{line}\n" for line in [*lines, "\\bottomrule", "\\end{tabular}"]).encode()
 
 
-def _tex(name: str, value: Any) -> str:
+def cell(name: str, value: Any) -> str:
+    """One value as it stands in the table."""
     if value is None:
         return "--"
     if name == "recall":

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ann_bench.errors import ResultError, UsageError, unknown
+from ann_bench.results import latex
 from ann_bench.results.export import cell
 from ann_bench.results.figures import COLUMNS, Figures
 from ann_bench.results.text import spreadsheet
@@ -34,13 +35,13 @@ class _Form:
 
 
 def check_table(path: Path, results: Mapping[str, Figures]) -> int:
-    """Hold a table (.csv, .json, .parquet, .md) against results by their keys; returns how many rows it has.
+    """Hold a table (.csv, .json, .parquet, .md, .tex) against results by their keys; returns how many rows it has.
 
     Raises ResultError, which names row (counted from 1, without the head), column, what was found and what was
     expected, at the first difference; UsageError where the file is no such table.
     """
     suffix = path.suffix.lower().removeprefix(".")
-    form = _FORMS.get({"markdown": "md"}.get(suffix, suffix))
+    form = _FORMS.get({"markdown": "md", "latex": "tex"}.get(suffix, suffix))
     if form is None:
         raise unknown("kind of table", suffix or path.name, _FORMS)
     try:
@@ -52,17 +53,18 @@ def check_table(path: Path, results: Mapping[str, Figures]) -> int:
     seen: dict[str, int] = {}
     for number, row in enumerate(rows, start=1):
         try:
-            key = _check_row(row, results, form.says)
+            keys = _check_row(row, results, form.says)
         except ResultError as error:
             raise ResultError(f"row {number} {error}") from error
-        if key in seen:
-            raise ResultError(f"row {number} is the result of row {seen[key]} once more ({key})")
+        key = next((one for one in keys if one not in seen), None)
+        if key is None:
+            raise ResultError(f"row {number} is the result of row {seen[keys[0]]} once more ({keys[0]})")
         seen[key] = number
     return len(rows)
 
 
-def _check_row(row: Row, results: Mapping[str, Figures], says: Callable[[str, Any, Any], bool]) -> str:
-    """The key of the result that a row was made of, after all its cells were compared."""
+def _check_row(row: Row, results: Mapping[str, Figures], says: Callable[[str, Any, Any], bool]) -> list[str]:
+    """The keys of the results that a row may have been made of, after all its cells were compared."""
     name = f"({row.get('algorithm', '?')} {row.get('query', '')})"
     if "key" in row:
         found = results.get(str(row["key"]))
@@ -80,7 +82,7 @@ def _check_row(row: Row, results: Mapping[str, Figures], says: Callable[[str, An
     if wrong:
         column, expected = wrong[0]
         raise ResultError(f"{name}, column {column}: found {_shown(row[column])}, expected {_shown(expected)}")
-    return next(one.key for one in candidates if not _wrong(row, one, says))
+    return [one.key for one in candidates if not _wrong(row, one, says)]
 
 
 def _wrong(row: Row, one: Figures, says: Callable[[str, Any, Any], bool]) -> list[tuple[str, Any]]:
@@ -170,9 +172,29 @@ def _says_rounded(column: str, found: str, expected: Any) -> bool:
     return found == cell(column, expected).strip()
 
 
+def _latex(content: bytes) -> list[Row]:
+    """The rows between the rules; a row ends with two backslashes, and an ampersand within a cell has one before it."""
+    lines = [line.strip() for line in content.decode().splitlines()]
+    cells = [line.removesuffix(r" \\").split(" & ") for line in lines if line.endswith(r" \\")]
+    if not cells:
+        raise ValueError("it has no head")
+    names = {title: name for name, title in latex.PAPER.items()}
+    return _whole([dict(zip(_heads(cells[0], names), row, strict=True)) for row in cells[1:]], _heads(cells[0], names))
+
+
+def _heads(titles: Sequence[str], names: Mapping[str, str]) -> list[str]:
+    return [names.get(title, title) for title in titles]
+
+
+def _says_latex(column: str, found: str, expected: Any) -> bool:
+    """As `export --format latex` rounds it."""
+    return found == latex.cell(column, expected)
+
+
 _FORMS = {
     "csv": _Form(_csv, _says_text),
     "json": _Form(_json, _says_value),
     "parquet": _Form(_parquet, _says_value),
     "md": _Form(_markdown, _says_rounded),
+    "tex": _Form(_latex, _says_latex),
 }

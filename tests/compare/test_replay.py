@@ -12,6 +12,8 @@ from ann_bench.cli import main
 from ann_bench.results.model import Identity
 from ann_bench.results.store import Store
 from tests.support import Bench, bench, tiny_dataset, write_entry
+from tests.tracks.test_streams import EXACT as STREAM
+from tests.tracks.test_streams import RUNBOOK
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +116,7 @@ def test_what_is_not_there(measured: Bench, tmp_path: Path, capsys: pytest.Captu
         main(["replay", measured.bundle().identity.key, "--results", str(measured.results), "--into", str(into)]) == 2
     )
     assert "the entry 'mine' is not here" in line()
-    assert replay(measured, into, "--entry", str(write_entry(tmp_path / "yours"))) == 2
+    assert replay(measured, into, "--entry", str(write_entry(tmp_path / "yours", start="# others"))) == 2
     assert "holds no entry called 'mine'" in line()
     place, file = changed(measured, tmp_path / "other", {"manifest": str(tmp_path / "gone.yaml")})
     assert replay(place, into, key=file) == 2
@@ -135,3 +137,49 @@ def test_changed_data_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_a_file_that_is_not_there(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", name]) == 2
     assert capsys.readouterr().err == f"error: {name}: there is no such file\n"
+
+
+def test_a_mode_and_a_challenge_are_measured_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = bench(tmp_path)
+    entry = write_entry(tmp_path / "mine")
+    how = ["--mode", "latency", "--challenge", "secret", "--challenge-by", "rows", "--runs", "2", "--cpus", "1"]
+    assert place.run(entry, *how) == 0
+    capsys.readouterr()
+    for words, said in [((), "in disguise; name the seed"), (("--challenge", "no"), "`challenge.seed_digest` differs")]:
+        assert replay(place, tmp_path / "again", *words) == 2
+        assert said in capsys.readouterr().err.splitlines()[-1]
+    assert replay(place, tmp_path / "again", "--challenge", "secret", "--json") in (0, 1)
+    said = json.loads(capsys.readouterr().out)
+    assert list(said["ratios"]) == ["p50"] and said["ratio"]["value"] > 0 and said["same_answers"]
+    assert said["then"]["p50"] > 0 and said["now"]["p50"] > 0
+    (again,), _ = Store(tmp_path / "again").load()
+    assert again.identity == place.bundle().identity and again.asks is not None
+
+
+def test_a_seed_for_data_that_were_not_in_disguise(
+    measured: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert replay(measured, tmp_path / "again", "--challenge", "secret") == 2
+    assert "as they are; leave --challenge out" in capsys.readouterr().err
+
+
+def test_a_stream_is_measured_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = Bench(
+        tmp_path, tiny_dataset(tmp_path / "data", tracks=["streaming"], runbook={"file": "r.yaml"}), "streaming"
+    )
+    (tmp_path / "data" / "r.yaml").write_text(RUNBOOK, encoding="utf-8")
+    assert place.run(write_entry(tmp_path / "mine", STREAM, tracks=["streaming"]), "--builds", "2") == 0
+    capsys.readouterr()
+    assert replay(place, tmp_path / "again", "--json") in (0, 1)
+    said = json.loads(capsys.readouterr().out)
+    assert list(said["ratios"]) == ["qps", "total_seconds"] and said["same_answers"]
+    assert said["then"]["recall"] == said["now"]["recall"] and said["then"]["total_seconds"] > 0
+
+
+def test_a_version_that_compare_gave_another_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = bench(tmp_path)
+    entry = write_entry(tmp_path / "mine")
+    assert place.run(entry, "--runs", "1") == 0
+    _, file = changed(place, tmp_path / "a", algorithm="mine-a")
+    assert replay(place, tmp_path / "again", key=file) in (0, 1)
+    assert Store(tmp_path / "again").load()[0][0].identity["algorithm"] == "mine-a"
