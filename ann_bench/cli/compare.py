@@ -92,6 +92,21 @@ class Shown:
 @click.option("--builds", type=click.IntRange(1, 1000), default=5, show_default=True, help="Builds of each index.")
 @click.option("--runs", type=click.IntRange(1, 1000), default=3, show_default=True, help="Runs of each build.")
 @click.option(
+    "--warmups",
+    type=click.IntRange(0, 100),
+    default=1,
+    show_default=True,
+    envvar="ANN_BENCH_WARMUPS",
+    help="Batches before the runs of each query config, in no figure.",
+)
+@click.option(
+    "--canary/--no-canary",
+    default=True,
+    show_default=True,
+    envvar="ANN_BENCH_CANARY",
+    help="Measure the machine itself before and after (docs/repeats.md).",
+)
+@click.option(
     "--sandbox",
     default="auto",
     show_default=True,
@@ -144,8 +159,10 @@ def command(places: tuple[str, ...], history: tuple[Path, ...], **options: Any) 
 def _choice(options: dict[str, Any]) -> Options:
     """What is said of how to measure, taken out of the options."""
     from ann_bench.judge.plan import Options
+    from ann_bench.judge.repeat import Repeat
 
     return Options(
+        repeat=Repeat(options.pop("warmups"), canary=options.pop("canary")),
         memory_bytes=options.pop("memory"),
         build_seconds=options.pop("build_limit"),
         timeout_seconds=options.pop("timeout"),

@@ -100,19 +100,21 @@ def _of_percentile(share: float) -> Callable[[Bundle], Floats | float]:
 def influence(runs: list[Floats], share: float) -> Floats | float:
     """By how much each query moves the logarithm of a percentile of the latencies of these runs, (queries,).
 
-    The influence function of a quantile: the share of its runs in which a query lies above the percentile, times the
-    slope of the quantiles there, which is taken over two standard errors of the rank. NaN where the interval that a
-    verdict takes would end beyond the slowest query: p99 needs 597 queries.
+    `runs` have shape (rounds, queries). The influence function of a quantile: how often, of all the times that it was
+    asked, a query lies above the percentile of its run, times the slope of the quantiles there, which is taken over two
+    standard errors of the rank. NaN where the interval that a verdict takes would end beyond the slowest query: p99
+    needs 597 queries.
     """
-    count = len(runs[0]) if runs else 0
+    count = runs[0].shape[-1] if runs else 0
     if not count or max(share, 1 - share) ** count > (1 - VERDICT_LEVEL) / 2:
         return math.nan
     levels = [max(float(np.nanquantile(run, share)), _LEAST_SECONDS) for run in runs]
-    below = np.mean([run <= level for run, level in zip(runs, levels, strict=True)], axis=0)
-    pool = np.concatenate([np.maximum(run, _LEAST_SECONDS) / level for run, level in zip(runs, levels, strict=True)])
+    scaled = [np.maximum(np.atleast_2d(run), _LEAST_SECONDS) / level for run, level in zip(runs, levels, strict=True)]
+    everything = np.concatenate(scaled)  # what was never answered is slower than anything
+    below = np.mean(everything <= 1, axis=0)
     reach = math.sqrt(share * (1 - share) / count)
     ends = np.clip([share - reach, share + reach], 0.5 / count, 1 - 0.5 / count)
-    low, high = np.nanquantile(pool, ends)
+    low, high = np.nanquantile(everything, ends)
     slope = math.log(high / low) / float(ends[1] - ends[0])
     found = (share - below) * slope
     centred: Floats = found - found.mean()

@@ -113,7 +113,8 @@ def _wish(mode: object) -> Wish:
     if not isinstance(mode, Mapping):
         return Wish()
     rate = HIGHEST if mode.get("rate") == "max" else mode.get("rate")
-    return Wish(str(mode.get("kind")), mode.get("clients"), rate, mode.get("p99"))
+    seconds = mode.get("seconds", 0.0)
+    return Wish(str(mode.get("kind")), mode.get("clients"), rate, mode.get("p99"), seconds=seconds)
 
 
 def _challenge(changes: object, seed: str | None) -> Challenge | None:
