@@ -60,13 +60,14 @@ def read_figures(
     """
     from ann_bench.datasets.cache import cache_root
     from ann_bench.results.cached import cached_figures
-    from ann_bench.results.conditions import Agreement
+    from ann_bench.results.conditions import Agreement, Unlike
     from ann_bench.results.store import Damaged, Store
     from ann_bench.results.text import visible
 
     wanted = {name: value for name, value in (("track", track), ("dataset", dataset)) if value is not None}
     source = Source(folders, wanted)
-    agreement = Agreement(len(folders) > 1 if alike is None else alike)
+    several, unlike = len(folders) > 1, Unlike()
+    agreement = Agreement(several if alike is None else alike)
     for folder in folders:
         store = Store(folder)
         for path, item in cached_figures(store, cache_root() / ".figures"):
@@ -75,7 +76,10 @@ def read_figures(
                 source.damaged.append(item)
                 continue
             once = source.paths.setdefault(item.identity.key, path) == path
-            if once and all(getattr(item, name) == value for name, value in wanted.items()):
+            if all(getattr(item, name) == value for name, value in wanted.items()):
                 agreement.check(path, item)
-                source.figures.append(item)
+                if several and not agreement.asked and (line := unlike.look(path, item)):
+                    click.echo(visible(line), err=True)
+                if once:
+                    source.figures.append(item)
     return source

@@ -137,6 +137,29 @@ class Agreement:
             must_agree(rival, item, (str(known), str(path)))
 
 
+class Unlike:
+    """Looks for results that stand together, as the same words tell of their conditions, and come from two machines.
+
+    Rankings keep results apart by what their identities say; of a machine that is the model of the CPU.
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[str, tuple[Path, Measured]] = {}
+        self._told: set[tuple[str, str]] = set()
+
+    def look(self, path: Path, item: Measured) -> str:
+        """One line, at the first result of each group in which a field differs; else empty."""
+        group = repr([item.identity.fields.get(name) for name in CONDITIONS])
+        known, rival = self._first.setdefault(group, (path, item))
+        found = first_difference(
+            conditions(rival.identity, rival.provenance), conditions(item.identity, item.provenance)
+        )
+        if found is None or (group, found.field) in self._told:
+            return ""
+        self._told.add((group, found.field))
+        return f"{known} and {path} stand together, but {found}"
+
+
 def _shown(value: Any) -> str:
     text = "nothing" if value is None else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

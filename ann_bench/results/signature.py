@@ -119,7 +119,8 @@ class Signers:
             raise ResultError(_does_not_fit(signature, done))
         found = _SSH_PRINT.search(done.stdout.decode("utf-8", "replace"))
         key = found[0] if found else "of nobody known"
-        raise ResultError(f"is signed with the key {key}, which {allowed} does not allow for {self.who}")
+        whom = "" if Path(self.who).expanduser() == allowed else f" for {self.who}"
+        raise ResultError(f"is signed with the key {key}, which {allowed} does not allow{whom}")
 
     def _gpg(self, bundle: Path, signature: Path) -> str:
         with tempfile.TemporaryFile() as nothing:
@@ -144,7 +145,7 @@ class Signers:
 def _principals(bundle: Path, signature: Path, allowed: Path) -> list[str]:
     """The names that a file of allowed signers has for the key of a signature."""
     done = _on(bundle, ["ssh-keygen", "-Y", "find-principals", "-s", str(signature), "-f", str(allowed)])
-    return done.stdout.decode("utf-8", "replace").split() if done.returncode == 0 else []
+    return done.stdout.decode("utf-8", "replace").splitlines() if done.returncode == 0 else []
 
 
 def _does_not_fit(signature: Path, done: subprocess.CompletedProcess[bytes]) -> str:

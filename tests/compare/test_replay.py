@@ -83,7 +83,7 @@ def test_other_answers_are_named(measured: Bench, tmp_path: Path, capsys: pytest
         ({"entry_hash": "0" * 64}, "`entry_hash` differs"),
         ({"packages": {"numpy": "0.1"}}, "`packages.numpy` differs: '0.1'"),
         ({"image": "sha256:1"}, "`image` differs: 'sha256:1' and nothing"),
-        ({"mode": "another"}, "`mode` differs"),
+        ({"metric": "another"}, "`metric` differs: 'another' and 'euclidean'"),
         ({"limits": {"cpus": 4096, "memory_bytes": 2**32}}, "`limits.cpus` differs: 4096"),
         ({"data_hash": {"base": "0", "queries": "1"}}, "`data_hash.base` differs"),
     ],

@@ -54,6 +54,20 @@ def test_another_machine_of_the_same_model_is_told_apart() -> None:
     must_agree(one, dataclasses.replace(one, provenance={}), ("a", "b"))  # older files say nothing of it
 
 
+@pytest.mark.parametrize("algorithm", ["one", "two"])  # the same measurement from two machines, and another one
+@pytest.mark.parametrize("command", ["export", "plot", "leaderboard"])
+def test_machines_of_one_model_are_told_apart_by_commands(
+    tmp_path: Path, command: str, algorithm: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = made.bundle(algorithm=algorithm)
+    a, b = two_folders(tmp_path, dataclasses.replace(one, provenance={**one.provenance, "machine": {"cores": 64}}))
+    output = [] if command == "leaderboard" else ["--output", str(tmp_path / "made")]
+    code = main([command, "--results", str(a), "--results", str(b), *output])
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "`machine.cores` differs: 2 and 64" in line and str(a) in line and str(b) in line
+    assert code == (0 if command == "leaderboard" else 2) and ("stand together" in line) == (code == 0)
+
+
 def test_equal_conditions_come_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = two_folders(tmp_path, made.bundle(algorithm="two", entry_hash="x", packages={"p": "1"}))
     assert main(["export", "--results", str(a), "--results", str(b)]) == 0

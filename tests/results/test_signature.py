@@ -62,6 +62,16 @@ def test_an_ssh_signature(tmp_path: Path, bundle: Path) -> None:
 
 
 @ssh
+def test_names_and_places_with_blanks(tmp_path: Path, bundle: Path) -> None:
+    (folder := tmp_path / "my keys").mkdir()
+    key = ssh_key(folder, "the key")
+    sign(bundle, str(key))
+    (folder / "all of us").write_text(f'"Alice B. <{ALICE}>" {key.with_suffix(".pub").read_text()}', encoding="utf-8")
+    assert Signers(str(folder / "all of us")).check(bundle) == f"Alice B. <{ALICE}>"
+    assert Signers(f"Alice B. <{ALICE}>", folder / "all of us").check(bundle) == f"Alice B. <{ALICE}>"
+
+
+@ssh
 def test_a_changed_bundle_and_a_missing_signature(tmp_path: Path, bundle: Path) -> None:
     alice = ssh_key(tmp_path, "alice")
     who = Signers(str(allowed(tmp_path, alice=alice)))
