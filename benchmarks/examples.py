@@ -28,6 +28,9 @@ ENTRIES = {
     "streaming": ("exact", "faiss-ivf", "hnswlib"),
 }
 
+#: Those that search within a radius.
+RANGED = ("exact", "faiss-hnsw", "faiss-ivf")
+
 #: Those whose queries are put one by one, and how: exact search would take minutes for what it shows.
 GRAPHS = ("faiss-hnsw", "faiss-ivf", "hnswlib", "usearch")
 SINGLE = ("--runs", "1", "--seconds", "1", "--cpus", "1")
@@ -38,18 +41,22 @@ RATES = (250, 500, 1000, 2000)
 #: Prefixes of the dense set, for the picture over sizes.
 SIZES = (2500, 5000, 10000)
 
+BATCHES = ("--mode", "batch")
+
 #: What is drawn: the arguments of `ann-bench plot`.
 PICTURES: tuple[tuple[str, ...], ...] = (
-    ("--kind", "front"),
-    ("--kind", "front", "--track", "dense", "--dataset", DATA, "--style", "dark"),
-    ("--kind", "front", "--track", "dense", "--dataset", DATA, "--width", "column"),
-    ("--kind", "build", "--track", "dense", "--dataset", DATA),
-    ("--kind", "memory", "--track", "dense", "--dataset", DATA),
-    ("--kind", "size", "--track", "dense", "--dataset", DATA),
-    ("--kind", "scaling", "--track", "dense"),
+    *(("--kind", "front", "--track", track, "--dataset", DATA, *BATCHES) for track in ENTRIES),
+    ("--kind", "front", "--track", "dense", "--dataset", f"{DATA}-range"),
+    ("--kind", "front", "--track", "filtered", "--dataset", DATA, "--format", "svg"),
+    ("--kind", "front", "--track", "dense", "--dataset", DATA, *BATCHES, "--style", "dark"),
+    ("--kind", "front", "--track", "dense", "--dataset", DATA, *BATCHES, "--width", "column"),
+    ("--kind", "build", "--track", "dense", "--dataset", DATA, *BATCHES),
+    ("--kind", "memory", "--track", "dense", "--dataset", DATA, *BATCHES),
+    ("--kind", "size", "--track", "dense", "--dataset", DATA, *BATCHES),
+    ("--kind", "scaling", "--track", "dense", *BATCHES),
     ("--kind", "selectivity", "--track", "filtered"),
-    ("--kind", "difficulty", "--track", "dense", "--dataset", DATA),
-    ("--kind", "latency", "--track", "dense", "--dataset", DATA),
+    ("--kind", "difficulty", "--track", "dense", "--dataset", DATA, *BATCHES),
+    ("--kind", "latency", "--track", "dense", "--dataset", DATA, "--mode", "latency"),
     ("--kind", "load", "--track", "dense", "--dataset", DATA),
 )
 
@@ -71,7 +78,7 @@ def main(argv: list[str]) -> int:
                 worst = max(worst, ann_bench("run", *run, *places))
     for picture in PICTURES:
         places = ["--results", str(asked.results), "--output", str(asked.plots), "--format", "png"]
-        worst = max(worst, ann_bench("plot", *picture, *places))
+        worst = max(worst, ann_bench("plot", *places, *picture))
     return min(worst, 1)
 
 
@@ -79,6 +86,7 @@ def runs(folder: Path) -> Iterator[list[str]]:
     """The arguments of every run; manifests of the smaller sets are written into a folder."""
     for track in ENTRIES:
         yield [*of(track, DATA), "--runs", "3"]
+    yield [*of("dense", f"{DATA}-range", RANGED), "--runs", "3"]
     yield [*of("dense", DATA, GRAPHS), "--mode", "latency", *SINGLE]
     for rate in RATES:
         yield [*of("dense", DATA, GRAPHS[:3]), "--mode", "load", "--rate", str(rate), *SINGLE]

@@ -16,6 +16,8 @@ from ann_bench.errors import ResultError, UsageError
               show_default=True, help="Folder of results; may be given again.")  # fmt: skip
 @click.option("--track", help="Only results of this track.")
 @click.option("--dataset", help="Only results on this data set.")
+@click.option("--mode", type=click.Choice(["batch", "latency", "concurrent", "load"]),
+              help="Only results whose queries were put so.")  # fmt: skip
 @click.option("--kind", default="front", show_default=True, metavar="KIND",
               help="front (recall against speed), build, memory, size or scaling (speed against those), selectivity or "
                    "difficulty (recall by those of the queries), latency, load (latency against the rate), or all.",
@@ -30,8 +32,8 @@ from ann_bench.errors import ResultError, UsageError
 @click.option("--format", "formats", default="png,svg", show_default=True, help="Any of png, svg, pdf, with commas.")
 @click.option("--json", "as_json", is_flag=True, help="Print the files, and the damaged results, as JSON.")
 def command(
-    results: tuple[Path, ...], track: str | None, dataset: str | None, kind: str, at_qps: float | None, style: str,
-    width: str, output: Path, formats: str, as_json: bool,
+    results: tuple[Path, ...], track: str | None, dataset: str | None, mode: str | None, kind: str,
+    at_qps: float | None, style: str, width: str, output: Path, formats: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Draw recall against queries per second, one picture for each track and data set; or what --kind says.
 
@@ -54,6 +56,9 @@ def command(
 
     wish = Wish(kind, Paper(style, width), at_qps, Finder(results))
     source = read_figures(results, track=track, dataset=dataset, alike=None)
+    if mode is not None:
+        source.wanted["mode"] = mode
+        source.figures = [one for one in source.figures if (one.mode.split(" ")[0].strip(",") == mode)]
     forms = tuple(part.strip() for part in formats.split(",") if part.strip())
     written = plot(source.figures, output, forms, wish, cache_root() / ".figures")
     if as_json:

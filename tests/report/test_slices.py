@@ -160,6 +160,7 @@ def test_a_style_is_the_same_in_all_pictures() -> None:
         (["--style", "grey"], "unknown style 'grey'"),
         (["--width", "poster"], "unknown width 'poster'"),
         (["--at-qps", "5"], "leave it out"),
+        (["--mode", "load"], "is of --mode load"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(
