@@ -291,6 +291,7 @@ def test_the_next_config_goes_on_after_an_error(place: Bench) -> None:
         (("--mode", "load", "--rate", "max"), "--p99 10ms"),
         (("--mode", "load", "--rate", "10", "--p99", "10ms"), "--p99 is for --rate max"),
         (("--mode", "concurrent", "--clients", "0"), "clients"),
+        (("--mode", "concurrent", "--clients", "41"), "the query set has 40 queries"),
         (("--mode", "load", "--rate", "-5"), "no rate"),
         (("--mode", "load", "--rate", "max", "--p99", "10"), "no latency"),
     ],
