@@ -68,10 +68,9 @@ def _calibrate(cpus: list[int], rounds: int) -> Calibration:
 
 
 def _show(finding: Finding) -> None:
-    good = finding.verdict in ("good", "unknown")
     head = click.style(f"{finding.verdict.value:<8}", fg=_COLOURS[finding.verdict.value])
     click.echo(f"{head} {finding.check:<17} {finding.found}")
-    if not good:
+    if finding.verdict != "good":
         click.echo(f"{'':<26} {finding.why}")
         if finding.remedy:
             click.echo(f"{'':<26} -> {finding.remedy}")

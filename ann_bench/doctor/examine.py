@@ -24,7 +24,7 @@ def examine(system: System, threads: int, *, listen: float = LISTEN_SECONDS) -> 
         ("steal", partial(occupancy.steal, watched)),
         ("swap", partial(occupancy.swap, system, watched)),
         ("memory", partial(occupancy.free_memory, system)),
-        ("limits", partial(occupancy.limits, system, watched)),
+        ("limits", partial(occupancy.limits, watched)),
         *((check.__name__, partial(check, system)) for check in processor.CHECKS),
         ("memory bandwidth", partial(speed.bandwidth, threads)),
         ("dot products", partial(speed.products, threads)),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 
 from ann_bench.doctor.finding import Finding, Verdict, unknown
+from ann_bench.doctor.groups import Quota, quota
 from ann_bench.doctor.system import System
 
 _GIB = 2**30
@@ -17,7 +19,7 @@ class Moment:
 
     ticks: dict[str, int]
     swapped: int
-    throttled: int | None
+    quota: Quota = field(default_factory=Quota)
 
     @property
     def total(self) -> int:
@@ -29,10 +31,10 @@ def moment(system: System) -> Moment:
     """Read the counters now; empty where there are none."""
     first = next(iter((system.text("proc/stat") or "").splitlines()), "")
     words = first.split()
-    ticks = dict(zip(_NAMES, map(int, words[1:9]), strict=False)) if words[:1] == ["cpu"] else {}
+    counted = words[:1] == ["cpu"] and all(word.isdecimal() for word in words[1:9])
+    ticks = dict(zip(_NAMES, map(int, words[1:9]), strict=False)) if counted else {}
     pages = system.fields("proc/vmstat")
-    quota = system.fields("sys/fs/cgroup/cpu.stat")
-    return Moment(ticks, pages.get("pswpin", 0) + pages.get("pswpout", 0), quota.get("nr_throttled"))
+    return Moment(ticks, pages.get("pswpin", 0) + pages.get("pswpout", 0), quota(system))
 
 
 @dataclass(frozen=True)
@@ -104,23 +106,17 @@ def free_memory(system: System) -> Finding:
     return Finding("memory", Verdict.MIND, found, why, "end what holds it (top, M)")
 
 
-def limits(system: System, watched: Watched) -> Finding:
+def limits(watched: Watched) -> Finding:
     """Limits of the container or session that this process is in."""
     why = "a quota stops all threads at once for milliseconds, which no entry can help"
-    quota, memory = system.text("sys/fs/cgroup/cpu.max"), system.text("sys/fs/cgroup/memory.max")
-    if quota is None and memory is None:
+    found = watched.after.quota
+    if not found.known:
         return unknown("limits", why, "no control group that this process may read")
-    parts = []
-    if quota and not quota.startswith("max"):
-        used, period = (int(word) for word in quota.split())
-        parts.append(f"{used / period:g} CPUs by quota")
-    if memory and memory != "max":
-        parts.append(f"{int(memory) / _GIB:.1f} GiB of memory")
-    if not parts:
-        return Finding("limits", Verdict.GOOD, "none", why)
-    stopped = (watched.after.throttled or 0) > 0
-    verdict = Verdict.MIND if quota and not quota.startswith("max") else Verdict.GOOD
-    remedy = "give whole CPUs (cpuset) instead of a quota" if verdict is Verdict.MIND else ""
-    return Finding(
-        "limits", verdict, ", ".join(parts) + (", which has stopped it before" if stopped else ""), why, remedy
-    )
+    by_quota = math.isfinite(found.cpus)
+    parts = [f"{found.cpus:g} CPUs by quota"] if by_quota else []
+    parts += ["which has stopped it before"] if by_quota and found.throttled else []
+    parts += [f"{found.memory / _GIB:.1f} GiB of memory"] if math.isfinite(found.memory) else []
+    if not by_quota:
+        return Finding("limits", Verdict.GOOD, ", ".join(parts) or "none", why)
+    remedy = "give whole CPUs instead: docker run --cpuset-cpus 0-7, AllowedCPUs= of systemd"
+    return Finding("limits", Verdict.MIND, ", ".join(parts), why, remedy)

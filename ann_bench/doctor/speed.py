@@ -50,4 +50,5 @@ def _rate(check: str, rates: list[float], unit: str) -> Finding:
     spread = (max(rates) - min(rates)) / middle
     why = f"the rounds of the same work differ by {spread:.0%}; the rate tells what to expect of an index here"
     verdict = Verdict.GOOD if spread < 0.15 else Verdict.MIND
-    return Finding(check, verdict, f"{middle:.1f} {unit} ({min(rates):.1f} to {max(rates):.1f})", why)
+    remedy = "" if verdict is Verdict.GOOD else "mend what is said above (other work, governor, turbo), then look again"
+    return Finding(check, verdict, f"{middle:.1f} {unit} ({min(rates):.1f} to {max(rates):.1f})", why, remedy)

@@ -124,7 +124,9 @@ def mode_of(wish: Wish, workload: Workload, track: str, cpus: int) -> Mode | Non
         )
     fewest = min((search.queries for search in workload.searches), default=0)
     if wish.clients is not None and wish.clients > fewest:
-        raise UsageError(f"--clients {wish.clients}: the query set has {fewest:,} queries; give at most as many clients")
+        raise UsageError(
+            f"--clients {wish.clients}: the query set has {fewest:,} queries; give at most as many clients"
+        )
     seconds = SECONDS if wish.seconds is None else wish.seconds
     if wish.mode == "load":
         return _load(wish, seconds)
