@@ -43,12 +43,14 @@ def command(
              ann-bench leaderboard --published filter.csv --published-on "Azure D8lds v5"
     """
     from ann_bench.report.board_table import FORMATS, homeless
-    from ann_bench.report.leaderboard import boards
+    from ann_bench.report.leaderboard import at_rates, boards
     from ann_bench.results.text import visible
 
     beside = read_all(published, published_on)
     source = read_figures(results, track=track, dataset=dataset)
     found = boards(source.figures)
+    for line in at_rates(source.figures):
+        click.echo(visible(line), err=True)
     if not found:
         raise source.empty("nothing to rank")
     if form == "table":

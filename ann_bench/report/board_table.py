@@ -138,6 +138,8 @@ def head(board: Board) -> str:
     """What stands above a board."""
     one = board.sample
     score = "best mean recall" if board.score.figure == "recall" else "most queries per second"
+    if one.single and math.isfinite(one.rate):
+        score = "highest rate that keeps the latency"
     bound = "" if board.score.least_recall is None else f" at {one.measured} >= {board.score.least_recall:.2f}"
     return f"{title(one)}: {score}{bound}"
 

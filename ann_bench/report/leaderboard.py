@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ann_bench.report.pareto import Picture, pictures
-from ann_bench.report.ranking import best_per_algorithm, score_of, tiers_of
+from ann_bench.report.ranking import at_given_rate, best_per_algorithm, rule_of, tiers_of
 from ann_bench.results.conditions import CONDITIONS, place_of
 from ann_bench.results.figures import Figures, canonical
 from ann_bench.results.newest import date
@@ -65,7 +65,7 @@ def boards(figures: Iterable[Figures]) -> list[Board]:
 
     Where results were measured under several conditions, containers come before processes, then the conditions with the
     most entries, then the newest; the best of each entry under the others are listed apart. Tracks that nobody here
-    knows have no ranking rule, and so no board.
+    knows have no ranking rule, and so no board; nor have results at a given rate (see `at_rates`).
     """
     groups: dict[tuple[object, ...], list[Picture]] = {}
     for picture in pictures(figures):
@@ -73,11 +73,18 @@ def boards(figures: Iterable[Figures]) -> list[Board]:
         groups.setdefault((*place_of(one.identity), one.radius), []).append(picture)
     found = []
     for rivals in groups.values():
-        score = score_of(rivals[0].points[0].track)
+        score = rule_of(rivals[0].points[0])
         if score is not None:
             rivals.sort(key=_weight, reverse=True)
             found.append(_board(rivals, score))
     return sorted(found, key=lambda board: board.name)
+
+
+def at_rates(figures: Iterable[Figures]) -> list[str]:
+    """A line for each mode whose results are on no board because all of them have the same speed: the rate given."""
+    modes = sorted({one.mode for one in figures if at_given_rate(one)})
+    why = "not ranked, as all have the speed that was asked for; `ann-bench export` has their latencies"
+    return [f"mode {mode}: {why}" for mode in modes]
 
 
 def _weight(picture: Picture) -> tuple[bool, int, str]:

@@ -20,6 +20,19 @@ def score_of(track: str) -> Score | None:
         return None
 
 
+def rule_of(one: Figures) -> Score | None:
+    """What results like this one are ranked by; None where nobody knows, and where queries came at a given rate.
+
+    The speed is then that of the client. Where the highest rate was looked for, it is `qps`.
+    """
+    return None if at_given_rate(one) else score_of(one.track)
+
+
+def at_given_rate(one: Figures) -> bool:
+    """Whether queries came at a rate that was given, and not looked for."""
+    return isinstance((one.identity.fields.get("mode") or {}).get("rate"), int | float)
+
+
 def least_recall(track: str) -> float | None:
     """The recall from which on the track ranks a result; None where it has no bound, or nobody here knows the track."""
     score = score_of(track)

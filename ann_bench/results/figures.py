@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ann_bench.results import ranges
 from ann_bench.results.control import control_recall
-from ann_bench.results.latency import columns, latency, mode_text
+from ann_bench.results.latency import columns, found_rates, latency, mode_text
 from ann_bench.results.model import INVALID_KINDS, Bundle, Identity, Score, Status
 from ann_bench.results.notes import notes
 from ann_bench.results.repeats import canary_drift, goal_note, level_of, stopped
@@ -45,9 +45,10 @@ class Figures:
 
     `build` and `query` are canonical JSON. Recall lies within 0 and 1, `qps` counts queries per second. `invalid`
     counts the ids of each of INVALID_KINDS in the worst run; `notes` say what looks odd. `stages` has the figures of
-    each operation, where the workload changes the index; `rates` are queries per second by build and run. Of range
-    searches `recall` is average precision (`radius` is NaN of all others); `measured` names what it is. `challenge`
-    says what was changed of the data that the entry saw ("": nothing). Where queries were put one by one (`mode`),
+    each operation, where the workload changes the index; `rates` are queries per second by build and run
+    (by build where the highest rate was looked for). Of range searches `recall` is average precision (`radius` is NaN
+    of all others); `measured` names what it is. `challenge` says what was changed of the data that the entry saw
+    ("": nothing). Where queries were put one by one (`mode`),
     `p50` to `p999` and `slowest` are seconds from when a query was due, `wire` those of a call without the entry, and
     `rate` is the one asked for or found, which then is `qps` too. A bundle that is not `ok` has the figures of what it
     did measure; they are no result.
@@ -190,8 +191,8 @@ def figures(bundle: Bundle) -> Figures:
     rates, level = _rates(bundle), level_of(bundle)
     single = latency(bundle, level)
     goal = goal_note(bundle, rates, _runs(_used(bundle), means))
-    searching = (identity.fields.get("mode") or {}).get("rate") == "max"
-    qps = single.rate if searching else median_estimate(rates, level)
+    found = found_rates(bundle)
+    qps = median_estimate(rates, level) if found is None else single.rate
     return Figures(
         track=str(identity["track"]),
         dataset=str(identity["dataset"]),
@@ -207,7 +208,7 @@ def figures(bundle: Bundle) -> Figures:
         recall_low=recall.low,
         recall_high=recall.high,
         qps=qps.value,
-        qps_best=float(np.nanmax(rates)) if np.isfinite(rates).any() and not searching else qps.value,
+        qps_best=float(np.nanmax(rates)) if np.isfinite(rates).any() and found is None else qps.value,
         qps_low=qps.low,
         qps_high=qps.high,
         build_seconds=built.value,
@@ -243,7 +244,7 @@ def figures(bundle: Bundle) -> Figures:
         notes=tuple(filter(None, (*notes(bundle), *single.notes, goal))),
         invalid=_invalid(bundle),
         stages=stages(bundle, means) if streams else (),
-        rates=tuple(map(tuple, rates.tolist())),
+        rates=tuple(map(tuple, (rates if found is None else found[:, np.newaxis]).tolist())),
         identity=identity,
         provenance=bundle.provenance,
     )

@@ -66,7 +66,7 @@ def latency(bundle: Bundle, level: float = LEVEL) -> Latency:
 
 
 def latencies(bundle: Bundle) -> dict[tuple[int, int], Floats]:
-    """Seconds of every query (queries,) of each build, run that percentiles are of; none where batches were put."""
+    """Seconds of every query (rounds, queries) of each build, run that percentiles are of; none of batches."""
     mode = bundle.identity.fields.get("mode")
     if bundle.asks is None or mode is None:
         return {}

@@ -14,7 +14,7 @@ import pytest
 
 from ann_bench.cli import main
 from ann_bench.report.board_table import conditions, head
-from ann_bench.report.leaderboard import boards, overall
+from ann_bench.report.leaderboard import at_rates, boards, overall
 from ann_bench.results.figures import Figures, figures
 from ann_bench.results.model import Status
 from ann_bench.results.store import Store
@@ -50,6 +50,25 @@ def test_other_conditions_stand_apart_with_the_reason() -> None:
     (apart,) = board.apart
     assert apart.best.algorithm == "ccc"
     assert apart.reason == "memory limit 1 GiB; machine Small"
+
+
+def single(name: str, mode: dict[str, Any], rate: float, speed: float) -> Figures:
+    """A result of queries one by one, 1 / `speed` seconds each."""
+    bundle = made.bundle(0.95, algorithm=name, shape=(2, 3, 1), mode=mode, callers=1)
+    asks = made.asks(bundle, 1 / speed, rate=rate)
+    asks.rate[:, 0] = math.nan if mode["rate"] == "max" else rate
+    return figures(dataclasses.replace(bundle, asks=asks))
+
+
+def test_the_highest_rate_has_a_board_and_a_given_one_has_none() -> None:
+    searched, given = {"kind": "load", "rate": "max", "p99": 0.01}, {"kind": "load", "rate": 500.0}
+    results = [single("a", searched, 800.0, 900), single("bb", searched, 1800.0, 2000), single("a", given, 500.0, 900)]
+    (board,) = boards(results)
+    assert [place.algorithm for place in board.places] == ["bb", "a"]
+    assert all(place.best and place.best.rates == ((place.best.rate,), (place.best.rate,)) for place in board.places)
+    assert "highest rate that keeps the latency" in head(board)
+    (line,) = at_rates(results)
+    assert line.startswith("mode load 500/s: not ranked")
 
 
 def test_modes_and_disguises_have_boards_of_their_own() -> None:
