@@ -25,6 +25,7 @@ class FaissHNSW(Algorithm):
         """Add block by block."""
         faiss.omp_set_num_threads(self.threads)
         self.index = self._empty_index(self.build["degree"])
+        self.index.hnsw.rng = faiss.RandomGenerator(self.build.get("seed", 1))  # of the levels
         self.index.hnsw.efConstruction = self.build["ef_construction"]
         for start in range(0, len(base), BLOCK):
             self.index.add(self._floats(base[start : start + BLOCK]))

@@ -27,7 +27,8 @@ class FaissIVF(Algorithm):
         wanted = self.build["nlist"] or 2 * round(len(base) ** 0.5)
         nlist = max(1, min(wanted, len(base) // 39))  # faiss wants 39 rows a list to learn from
         self.index = self._empty_index(nlist)
-        sample = np.random.default_rng(1).choice(len(base), min(len(base), 50 * nlist), replace=False)
+        self.index.cp.seed = self.build.get("seed", 1)
+        sample = np.random.default_rng(self.index.cp.seed).choice(len(base), min(len(base), 50 * nlist), replace=False)
         self.index.train(self._floats(base[np.sort(sample)]))
         for start in range(0, len(base), BLOCK):
             self.index.add(self._floats(base[start : start + BLOCK]))

@@ -54,7 +54,8 @@ class FaissIVFPQFastScan(Algorithm):
         nlist = max(1, min(self.build["nlist"] or 2 * round(len(self.base) ** 0.5), len(self.base) // 39))
         index = faiss.IndexIVFPQFastScan(faiss.IndexFlat(self.padded, metric), self.padded, nlist, codes, 4, metric)
         index.cp.spherical = not euclidean  # or long centroids would draw everything to themselves
-        sample = np.random.default_rng(1).choice(len(self.base), min(len(self.base), 50 * nlist), replace=False)
+        index.cp.seed = index.pq.cp.seed = self.build.get("seed", 1)
+        sample = np.random.default_rng(index.cp.seed).choice(len(self.base), min(len(self.base), 50 * nlist), replace=False)
         index.train(self._coded(self.base[np.sort(sample)]))
         return index
 

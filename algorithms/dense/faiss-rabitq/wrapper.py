@@ -34,9 +34,10 @@ class FaissRaBitQ(Algorithm):
         inner = faiss.IndexIVFRaBitQFastScan(lists, self.dim, nlist, metric, 32, True, self.build["bits"])
         inner.cp.spherical = metric == faiss.METRIC_INNER_PRODUCT
         turn = faiss.RandomRotationMatrix(self.dim, self.dim)  # RaBitQ counts on dimensions that are alike
-        turn.init(1)
+        inner.cp.seed = self.build.get("seed", 1)
+        turn.init(inner.cp.seed)
         self.index, self.inner, self.parts = faiss.IndexPreTransform(turn, inner), inner, (turn, lists)
-        sample = np.random.default_rng(1).choice(len(base), min(len(base), 50 * nlist), replace=False)
+        sample = np.random.default_rng(inner.cp.seed).choice(len(base), min(len(base), 50 * nlist), replace=False)
         self.index.train(self._floats(self.base[np.sort(sample)]))
         for start in range(0, len(base), BLOCK):
             self.index.add(self._floats(self.base[start : start + BLOCK]))

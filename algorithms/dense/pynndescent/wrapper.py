@@ -29,7 +29,7 @@ class PyNNDescent(Algorithm):
             lengths = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
             rows = np.column_stack([rows, np.sqrt(lengths.max(initial=0.0) - lengths)]).astype(np.float32)
         self.rows = rows
-        self.index = _index(rows, self.build["neighbours"], self.threads) if len(rows) > FEW else None
+        self.index = _index(rows, self.build, self.threads) if len(rows) > FEW else None
 
     def set_query_arguments(self, epsilon: float) -> None:
         """See the class."""
@@ -52,11 +52,11 @@ class PyNNDescent(Algorithm):
         return answers
 
 
-def _index(rows: np.ndarray, neighbours: int, threads: int) -> NNDescent:
+def _index(rows: np.ndarray, build: dict[str, int], threads: int) -> NNDescent:
     with warnings.catch_warnings():  # of rows that are alike it says that they are hard
         warnings.simplefilter("ignore")
-        many = {"n_neighbors": min(neighbours, len(rows) // 2), "n_jobs": threads}
-        index = NNDescent(rows, metric="euclidean", random_state=1, **many)
+        many = {"n_neighbors": min(build["neighbours"], len(rows) // 2), "n_jobs": threads}
+        index = NNDescent(rows, metric="euclidean", random_state=build.get("seed", 1), **many)
         index.prepare()
     return index
 
@@ -65,7 +65,7 @@ def _index(rows: np.ndarray, neighbours: int, threads: int) -> NNDescent:
 def _compile(threads: int) -> None:
     """An index of random rows and a search make numba compile all there is, for this process."""
     rows = np.random.default_rng(1).standard_normal((2 * FEW, 8), np.float32)
-    _index(rows, 30, threads).query(rows, k=10, epsilon=0.1)
+    _index(rows, {"neighbours": 30}, threads).query(rows, k=10, epsilon=0.1)
 
 
 def _distinct(found: np.ndarray) -> np.ndarray:

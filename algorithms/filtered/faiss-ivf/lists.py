@@ -18,5 +18,6 @@ def empty_index(entry: Algorithm, nlist: int) -> faiss.IndexIVF:
         index = faiss.IndexIVFScalarQuantizer(quantizer, entry.dim, nlist, BYTES[entry.dtype], metric, False)
     else:
         index = faiss.IndexIVFFlat(quantizer, entry.dim, nlist, metric)
+    index.cp.seed = entry.build.get("seed", 1)
     index.cp.spherical = not euclidean  # or long centroids would draw everything to themselves
     return index

@@ -22,6 +22,7 @@ def empty_index(entry: Algorithm, nlist: int, sample: np.ndarray) -> faiss.Index
         index = faiss.IndexIVFScalarQuantizer(quantizer, entry.dim, nlist, BYTES[entry.dtype], metric, False)
     else:
         index = faiss.IndexIVFFlat(quantizer, entry.dim, nlist, metric)
+    index.cp.seed = entry.build.get("seed", 1)
     index.cp.spherical = not euclidean  # or long centroids would draw everything to themselves
     index.train(sample)
     index.set_direct_map_type(faiss.DirectMap.Hashtable)

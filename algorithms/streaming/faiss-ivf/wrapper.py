@@ -65,7 +65,7 @@ class FaissIVF(Algorithm):
         self.known, self.fresh, self.renewals = len(ids), 0, self.renewals + 1
         wanted = round(self.build["lists"] * len(ids) ** 0.5) if len(ids) > self.build["flat"] else 1
         nlist = max(1, min(wanted, len(ids) // 39))  # faiss wants 39 points a list to learn from
-        sample = np.random.default_rng(1).choice(ids, min(len(ids), 50 * nlist), replace=False)
+        sample = np.random.default_rng(self.build.get("seed", 1)).choice(ids, min(len(ids), 50 * nlist), replace=False)
         self.index = empty_index(self, nlist, old.reconstruct_batch(np.sort(sample)))
         for start in range(0, len(ids), BLOCK):
             block = ids[start : start + BLOCK]
