@@ -79,6 +79,8 @@ def page_data(page: Page, published: Sequence[Published] = ()) -> dict[str, Any]
     """
     one, board = page.pictures[0].points[0], page.board
     axes = axes_of(page.results)
+    if one.ranged and "recall" in axes:
+        axes["recall"]["label"] = "Average precision"
     columns = ["key", "algorithm", "build", "query", *_bounds(axes)]
     configs: dict[str, int] = {}
     shown = board_table.rows(board) if board else []
@@ -132,13 +134,13 @@ def _set(picture: Picture, columns: Sequence[str], configs: dict[str, int]) -> d
         "conditions": _conditions(picture.points[0]),
         "official": picture.points[0].sandbox != "process",
         "points": rows,
-        "spreads": [_spread(one) for one in points],
+        "spreads": [spread(one) for one in points],
         "failures": [[one.identity.key, one.algorithm, one.status, one.detail] for one in picture.failures],
         "older": picture.older,
     }
 
 
-def _spread(one: Figures) -> list[float | None]:
+def spread(one: Figures) -> list[float | None]:
     """What tiers follow from: speed, the centre of its logarithm, the error of that, its degrees of freedom, and how
     sure a verdict must be."""
     found = log_centre(one.rates)

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from ann_bench.report.ranking import tiers_of
 from ann_bench.report.recommend import Needs, recommend
 from ann_bench.results.figures import Figures, figures
+from ann_bench.results.published import Published
 from ann_bench.results.store import read
+from ann_bench.site.boards import spread
+from ann_bench.site.embed import plain
+from ann_bench.stats import median_estimate
+from ann_bench.stats.exact import quantile
+from ann_bench.tracks import Score
+from tests.results import made
 from tests.site import scenes
 from tests.site.browser import Site, start
 
@@ -34,12 +44,16 @@ def driver() -> Iterator[Any]:
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("plotly", reason="the site's pictures are drawn by plotly: pip install plotly")
     from ann_bench.site.build import Content, make
-    from ann_bench.site.folder import replace
+    from ann_bench.site.folder import replace as put
 
     place = tmp_path_factory.mktemp("site and ünï <b>")
     paths = {path.stem: path for path in scenes.store(place / "results").paths()}
     found = [figures(read(path)) for path in paths.values()]
-    replace(place / "out", make(Content(found, paths)).files, {})
+    beside = [
+        Published("filtered", "debian-20k", name, "p", 10, recall, 9e4, 60.0, "a <b>machine</b>")
+        for name, recall in (("other", 0.97), (scenes.EVIL, 0.92), (scenes.EVIL, 0.5))
+    ]
+    put(place / "out", make(Content(found, paths, published=beside)).files, {})
     return place / "out"
 
 
@@ -219,3 +233,47 @@ def near(picture: np.ndarray, colour: str) -> int:
     """How many pixels have a colour, or nearly so."""
     wanted = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
     return int((np.abs(picture - wanted).max(axis=2) < 12).sum())
+
+
+def test_tiers_are_those_of_the_board(site: Site) -> None:
+    """Of random speeds, and of random intervals of recall, as Python has them."""
+    site.open(board(site))
+    rng, boards = np.random.default_rng(7), []
+    for number in range(150):
+        shapes = [(int(rng.integers(1, 5)), int(rng.integers(1, 8))) for _ in range(int(rng.integers(1, 9)))]
+        until = {"until": 0.02} if number % 3 == 0 else {}
+        noise = 10.0 ** rng.uniform(-4, -0.5)
+        found = []
+        for shape in shapes:
+            values = 1000 * rng.lognormal(0, 0.05) * rng.lognormal(0, noise, shape)
+            values[rng.random(shape) < 0.05] = math.nan
+            if rng.random() < 0.1:
+                values[:] = 1000.0  # without any spread
+            recall = rng.uniform(0.8, 1)
+            one = replace(
+                figures(made.bundle(algorithm=f"a{len(found)}", queries=9, **until)), rates=tuple(map(tuple, values.tolist())),
+                qps=median_estimate(values).value, recall=recall, recall_low=recall - rng.uniform(0, 0.02),
+                recall_high=recall + rng.uniform(0, 0.02),
+            )  # fmt: skip
+            found += [one] if math.isfinite(one.qps) else []
+        boards.append(found)
+    for figure in ("qps", "recall"):
+        score = Score(figure)
+        ordered = [sorted(found, key=lambda one: -getattr(one, figure)) for found in boards]
+        given = [[{**plain(one.row()), "spread": spread(one)} for one in found] for found in ordered]
+        seen = site.ask("return arguments[0].map((points) => annBench.tiers.of(points, arguments[1]))", given, figure)
+        assert seen == [tiers_of(found, score) for found in ordered]
+    freedoms = [1.0, 2.0, 4.4, 7.5, 13.9, 80.0, 1000.0]
+    seen = site.ask("return arguments[0].map((one) => annBench.tiers.quantile(one, 0.995))", freedoms)
+    assert seen == pytest.approx([quantile(one, 0.995) for one in freedoms], rel=1e-9)
+
+
+def test_published_results_stand_beside(site: Site) -> None:
+    site.open(board(site))
+    assert site.texts("section h2")[0] == "Published elsewhere"
+    table = "[aria-label='Published elsewhere'] td:first-child"
+    assert site.texts(table) == ["published:other", f"published:{scenes.EVIL}"]
+    assert "a <b>machine</b>" in site.texts("[aria-label='Published elsewhere'] td")
+    assert not any("published" in name for name in site.ranking())
+    site.slide("recall", 13)
+    assert site.texts(table) == ["published:other"]

@@ -78,7 +78,7 @@ annBench.frame.page(annBench.settings.subject("board"), async (overview) => {
       { head: "Rank", cell: (point) => point.place, sort: (point) => -point.place },
       { head: "Tier", cell: (point) => point.tier || "–" },
       { head: "Algorithm", left: true, cell: named, sort: (point) => point.algorithm },
-      ...number("recall", data.measured),
+      ...number("recall", data.measured, (point) => (figure === "recall" ? within("share", point.recall, point.recall_low, point.recall_high) : kinds.share(point.recall))),
       ...number("qps", "QPS", (point) => within("number", point.qps, point.qps_low, point.qps_high)),
       ...number(built, data.stream ? "Changes" : "Build"),
       ...number("peak_memory_bytes", "Memory"),

@@ -36,6 +36,7 @@ annBench.format = (() => {
   function within(kind, value, low, high) {
     const half = Math.max(value - low, high - value);
     if (kind === "seconds" && known(low) && known(high)) return `${seconds(value)} [${seconds(low)} to ${seconds(high)}]`;
+    if (kind === "share" && known(low) && known(high)) return `${share(value)} ±${half.toFixed(4)}`;
     if (kind !== "number" || !known(value) || !known(low) || !known(high) || !(half > 0)) return kinds[kind](value);
     const digits = Math.floor(Math.log10(half)); // those of the interval are those of the value
     const rounded = (one) => (Math.round(one / 10 ** digits) * 10 ** digits).toLocaleString("en", { maximumFractionDigits: Math.max(0, -digits) });

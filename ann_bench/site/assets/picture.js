@@ -18,7 +18,7 @@ annBench.picture = (() => {
       return { place, layout: ticksOf(place, least, Math.max(...values), 45 / width) };
     }
     const log = axis.log && !even && values.every((value) => value > 0);
-    return { place: (value) => value, layout: log ? { type: "log", nticks: 5 } : {} };
+    return { place: (value) => value, layout: log ? { type: "log", nticks: 6, tickformat: ",.4~r" } : {} };
   }
 
   /* The wanted ticks that have room beside each other. */

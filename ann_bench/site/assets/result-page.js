@@ -13,7 +13,6 @@ annBench.frame.page(null, async (overview) => {
 
   const figures = Object.entries(entry.axes).filter(([name]) => result[name] !== null)
     .map(([name, axis]) => [axis.label, within(axis.kind, result[name], result[`${name}_low`], result[`${name}_high`])]);
-  if (result.recall_low !== null) figures.splice(1, 0, ["95 % interval of recall", `${kinds.share(result.recall_low)} to ${kinds.share(result.recall_high)}`]);
 
   /* Nested provenance as nested lists. */
   const tree = (value) => {
