@@ -250,8 +250,9 @@ def test_tiers_are_those_of_the_board(site: Site) -> None:
             if rng.random() < 0.1:
                 values[:] = 1000.0  # without any spread
             recall = rng.uniform(0.8, 1)
+            bundle = made.bundle(algorithm=f"a{len(found)}", queries=9, **until)
             one = replace(
-                figures(made.bundle(algorithm=f"a{len(found)}", queries=9, **until)), rates=tuple(map(tuple, values.tolist())),
+                figures(bundle), rates=tuple(map(tuple, values.tolist())),
                 qps=median_estimate(values).value, recall=recall, recall_low=recall - rng.uniform(0, 0.02),
                 recall_high=recall + rng.uniform(0, 0.02),
             )  # fmt: skip
