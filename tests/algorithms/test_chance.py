@@ -1,4 +1,4 @@
-"""What an entry says of chance in its config.yaml is true: a seed makes another index, and any order of rows will do."""
+"""What config.yaml says of chance is true: a seed makes another index, and any order of rows will do."""
 
 from __future__ import annotations
 

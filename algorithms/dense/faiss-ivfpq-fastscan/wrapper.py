@@ -55,7 +55,8 @@ class FaissIVFPQFastScan(Algorithm):
         index = faiss.IndexIVFPQFastScan(faiss.IndexFlat(self.padded, metric), self.padded, nlist, codes, 4, metric)
         index.cp.spherical = not euclidean  # or long centroids would draw everything to themselves
         index.cp.seed = index.pq.cp.seed = self.build.get("seed", 1)
-        sample = np.random.default_rng(index.cp.seed).choice(len(self.base), min(len(self.base), 50 * nlist), replace=False)
+        rng, wanted = np.random.default_rng(index.cp.seed), min(len(self.base), 50 * nlist)
+        sample = rng.choice(len(self.base), wanted, replace=False)
         index.train(self._coded(self.base[np.sort(sample)]))
         return index
 

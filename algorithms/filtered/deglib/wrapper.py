@@ -26,7 +26,7 @@ class Deglib(Algorithm):
         self.taken = {"FP32": "float32", "FP16": "float16"}.get(kind, self.dtype)
         space = deglib.FloatSpace.create(self.dim, metric)
         self.graph = deglib.create_empty(len(base), space, self.build["degree"])
-        builder = deglib.GraphBuilder(self.graph, seed=self.build.get("seed", 1), extend_eps=self.build["build_eps"])
+        builder = deglib.GraphBuilder(self.graph, seed=1, extend_eps=self.build["build_eps"])
         builder.set_thread_count(self.threads)
         for start in range(0, len(base), BLOCK):
             block = self._vectors(base[start : start + BLOCK])

@@ -26,10 +26,10 @@ class FaissIVF(Algorithm):
         """Train on a sample, add block by block, note the rows of each tag."""
         faiss.omp_set_num_threads(self.threads)
         self.base = np.asarray(base)
-        wanted = self.build["nlist"] or round(len(base) ** 0.5)
+        wanted, rng = self.build["nlist"] or round(len(base) ** 0.5), np.random.default_rng(self.build.get("seed", 1))
         self.nlist = max(1, min(wanted, len(base) // 39))  # faiss wants 39 rows a list to learn from
         self.index = empty_index(self, self.nlist)
-        sample = np.random.default_rng(self.index.cp.seed).choice(len(base), min(len(base), 50 * self.nlist), replace=False)
+        sample = rng.choice(len(base), min(len(base), 50 * self.nlist), replace=False)
         self.index.train(prepared(self.base[np.sort(sample)], self.metric))
         for start in range(0, len(base), BLOCK):
             self.index.add(prepared(self.base[start : start + BLOCK], self.metric))
