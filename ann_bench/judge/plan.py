@@ -146,7 +146,10 @@ def setting(track: Track, dataset: Dataset, sandbox: Sandbox, options: Options, 
             f"a memory limit of {given:.3g} MiB is below what the worker itself needs; give {least:.0f}m or more"
         )
     mode = mode_of(options.wish, workload, track.name, limits.cpus)
-    usual = TRIALS if mode is not None and mode.searches else track.runs
+    searching = mode is not None and mode.searches
+    if searching and options.runs == 1:
+        raise UsageError("--rate max needs more runs than --runs 1: the first one only shows which rates to try")
+    usual = TRIALS if searching else track.runs
     return Setting(
         track=track,
         dataset=dataset,

@@ -12,6 +12,10 @@ FIRST = 0.8
 #: Where a rate meets the goal and no higher one was tried, the next one is higher by this factor.
 STEP = 1.3
 
+#: A trial that misses the goal says nothing where the client itself was late by so large a share of it: it is tried
+#: again, so many times in all.
+LATE, TIMES = 0.5, 3
+
 #: The search ends where the least rate that failed is no higher than this times the highest that did not; or where
 #: no rate was kept down to this share of what waiting clients got.
 CLOSE, LEAST = 1.03, 1 / 50
@@ -28,6 +32,10 @@ def next_rate(before: Sequence[Trial], p99: float) -> float | None:
     tried = [one for one in before[1:] if one.rate > 0]
     if not tried:
         return FIRST * most
+    last = tried[-1]
+    disturbed = last.kept_up and not last.meets(p99) and last.late > LATE * p99
+    if disturbed and sum(one.rate == last.rate for one in tried) < TIMES:
+        return last.rate
     good = highest(tried, p99)
     above = [one.rate for one in tried if good is None or one.rate > good.rate]
     if good is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import logging
+import math
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -181,7 +182,8 @@ def _tell(job: Job, bundle: Bundle, shown: Figures) -> None:
         log.info("%s: mean recall %.4f over %d searches, %.1f s", name, *seen, extra=REPORTED)
     else:
         what = shown.measured if shown.ranged else "recall"
-        log.info("%s: %s %.4f, %s QPS", name, what, shown.recall, f"{shown.qps:,.0f}", extra=REPORTED)
+        speed = f"{shown.qps:,.0f} QPS" if math.isfinite(shown.qps) else "no rate keeps the latency"
+        log.info("%s: %s %.4f, %s", name, what, shown.recall, speed, extra=REPORTED)
 
 
 @contextmanager

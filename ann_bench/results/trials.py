@@ -20,7 +20,8 @@ STRETCH, PAUSE_SECONDS = 1.02, 0.05
 class Trial:
     """One pass: the rate asked for (NaN: waiting clients), queries answered a second, p99 in seconds.
 
-    `kept_up` says whether the client could send at that rate, `sent` how many queries a second it sent.
+    `kept_up` says whether the client could send at that rate, `sent` how many queries a second it sent, `late` what
+    1 % of its queries were sent too late by, in seconds, or more.
     """
 
     rate: float
@@ -28,6 +29,7 @@ class Trial:
     p99: float
     kept_up: bool
     sent: float = math.nan
+    late: float = 0.0
 
     def meets(self, p99: float) -> bool:
         """Whether the rate was kept with such a latency."""
@@ -58,6 +60,7 @@ def trial(rate: float, due: Floats, sent: Floats, answered: Floats) -> Trial:
         percentile(answered - due, 0.99),
         kept_up(due, sent),
         asked / max(sending, 1e-9),
+        percentile(sent - due, 0.99),
     )
 
 

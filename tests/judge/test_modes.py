@@ -289,6 +289,7 @@ def test_the_next_config_goes_on_after_an_error(place: Bench) -> None:
         (("--mode", "latency", "--recall", "nan"), "'nan' is no number"),
         (("--mode", "load"), "needs a rate"),
         (("--mode", "load", "--rate", "max"), "--p99 10ms"),
+        (("--mode", "load", "--rate", "max", "--p99", "9ms", "--runs", "1"), "needs more runs"),
         (("--mode", "load", "--rate", "10", "--p99", "10ms"), "--p99 is for --rate max"),
         (("--mode", "concurrent", "--clients", "0"), "clients"),
         (("--mode", "concurrent", "--clients", "41"), "the query set has 40 queries"),

@@ -54,6 +54,19 @@ def test_one_unlucky_run_does_not_decide() -> None:
     assert worse.rate < best.rate
 
 
+def test_a_client_that_was_late_decides_nothing() -> None:
+    """Its trial is made again, but not for ever."""
+    start = Trial(math.nan, 1000.0, 1.0, True)
+    late = Trial(800.0, 700.0, 5 * GOAL, True, late=GOAL)
+    assert next_rate([start, late], GOAL) == 800.0
+    assert next_rate([start, *[late] * 3], GOAL) == 400.0
+    assert next_rate([start, dataclasses.replace(late, late=GOAL / 3)], GOAL) == 400.0
+    kept = [start, late, Trial(800.0, 800.0, GOAL / 2, True)]
+    best = highest(kept, GOAL)
+    assert best is not None
+    assert best.rate == 800.0
+
+
 def test_a_goal_that_no_rate_meets_ends_the_search() -> None:
     trials = searched(0.0)
     assert highest(trials, GOAL) is None
