@@ -138,6 +138,18 @@ def test_several_of_which_one_was_finished(place, capsys) -> None:
     assert "is there already" in capsys.readouterr().err
 
 
+@pytest.mark.docker
+def test_in_containers(place, engine, capsys) -> None:
+    entry = write_entry(place.folder / "trades", TRADES, **CONFIG)
+    options = ("--sandbox", "docker", "--cpus", "1", "--memory", "256m", "--budget", "8s", "--recall", "0.6", "--json")
+    assert tune(place, entry, *options) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert told["spent"]["failed"] == 0
+    assert told["rows"][0]["unseen"]["recall"] > 0
+    tuned = entry_at(place.folder / "tuned" / "trades-tuned", "filtered").config
+    assert (tuned.tuned.budget_seconds, tuned.build_for("tiny")) == (8.0, told["build"])
+
+
 def test_a_budget_too_small_for_one_build(place, capsys) -> None:
     entry = write_entry(
         place.folder / "slow", "def fit(self, *given):\n    import time\n    time.sleep(60)\n", **CONFIG
