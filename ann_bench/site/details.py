@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ann_bench.errors import ResultError
+from ann_bench.report.board_table import title
 from ann_bench.results.figures import Figures
 from ann_bench.results.queries import sole_truth
 from ann_bench.results.store import read
@@ -34,6 +35,7 @@ def detail(one: Figures, raw: Mapping[str, Any], board: str | None) -> dict[str,
         {
             "key": one.identity.key,
             "board": board,
+            "place": title(one),
             "build": json.loads(one.build),
             "query": json.loads(one.query),
             "detail": one.detail,

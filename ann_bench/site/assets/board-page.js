@@ -80,6 +80,7 @@ annBench.frame.page(annBench.settings.subject("board"), async (overview) => {
       { head: "Algorithm", left: true, cell: named, sort: (point) => point.algorithm },
       ...number("recall", data.measured, (point) => (figure === "recall" ? within("share", point.recall, point.recall_low, point.recall_high) : kinds.share(point.recall))),
       ...number("qps", "QPS", (point) => within("number", point.qps, point.qps_low, point.qps_high)),
+      ...(data.single ? number("p99", "p99") : []),
       ...number(built, data.stream ? "Changes" : "Build"),
       ...number("peak_memory_bytes", "Memory"),
       { head: "Operating point", wide: true, cell: (point) => link(resultHref(files.get(point.algorithm), point.key), shownConfig(point)) },

@@ -9,8 +9,7 @@ annBench.frame.page(null, async (overview) => {
   const only = (board) => `${boardHref(board)}#only=${encodeURIComponent(entry.name)}`;
   const groups = new Map();
   for (const result of entry.results) {
-    const name = `${result.track}, ${result.dataset}` + (result.queries === "public" ? "" : `, ${result.queries} queries`);
-    groups.set(name, [...(groups.get(name) || []), result]);
+    groups.set(result.place, [...(groups.get(result.place) || []), result]);
   }
   const places = annBench.tables.table(
     [

@@ -38,7 +38,8 @@ annBench.format = (() => {
     if (kind === "seconds" && known(low) && known(high)) return `${seconds(value)} [${seconds(low)} to ${seconds(high)}]`;
     if (kind === "share" && known(low) && known(high)) return `${share(value)} ±${half.toFixed(4)}`;
     if (kind !== "number" || !known(value) || !known(low) || !known(high) || !(half > 0)) return kinds[kind](value);
-    const digits = Math.floor(Math.log10(half)); // those of the interval are those of the value
+    const least = Math.floor(Math.log10(value)) - 3; // two digits of the value at least, four at most, as in the terminal
+    const digits = value > 0 ? Math.min(Math.max(least, Math.floor(Math.log10((high - low) / 2))), least + 2) : 0;
     const rounded = (one) => (Math.round(one / 10 ** digits) * 10 ** digits).toLocaleString("en", { maximumFractionDigits: Math.max(0, -digits) });
     return `${rounded(value)} ±${rounded(half)}`;
   }

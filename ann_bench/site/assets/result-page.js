@@ -24,7 +24,7 @@ annBench.frame.page(null, async (overview) => {
   const steps = result.stages.length ? annBench.steps.panel({ [entry.name]: result.stages }, overview.styles, { shown: () => true, figure: null, onchange: () => {} }) : null;
   const invalid = Object.entries(result.invalid);
   const content = [
-    el("h1", {}, entry.name, el("small", {}, ` on ${result.track}, ${result.dataset}`)),
+    el("h1", {}, entry.name, el("small", {}, ` on ${result.place}`)),
     el("p", {}, link(entryHref(file), "All results of this entry"), result.board ? " · " : null, result.board ? link(boardHref(result.board), "Its board") : null),
     result.status === "ok" ? null : el("p", { class: "warning" }, `${result.status}${result.detail ? `: ${result.detail}` : ""}`),
     ...result.notes.map((note) => el("p", { class: "warning" }, note)),
