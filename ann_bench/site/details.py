@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from ann_bench.errors import ResultError
@@ -46,7 +46,7 @@ def detail(one: Figures, raw: Mapping[str, Any], board: str | None) -> dict[str,
             "identity": {name: value for name, value in fields.items() if name not in _ELSEWHERE},
             "operations": len(workload),
             "workload": list(workload[:_OPERATIONS]),
-            "provenance": one.provenance,
+            "provenance": _public(one.provenance),
             "stages": [
                 [
                     stage.operation + 1,
@@ -63,6 +63,12 @@ def detail(one: Figures, raw: Mapping[str, Any], board: str | None) -> dict[str,
         }
     )
     return {**plain(one.row()), **found}
+
+
+def _public(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Provenance for everybody: of a manifest its name, not where it lies on somebody's machine."""
+    manifest = provenance.get("manifest")
+    return {**provenance, "manifest": PurePath(manifest).name} if isinstance(manifest, str) else dict(provenance)
 
 
 def raw_details(paths: Iterable[Path]) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from ann_bench.results.model import Bundle
 from ann_bench.results.store import Store
 from ann_bench.site.axes import axes_of
 from ann_bench.site.boards import page_data, pages
+from ann_bench.site.details import detail
 from ann_bench.site.drill import drill
 from ann_bench.site.embed import file_name, plain, script
 from ann_bench.site.folder import MARK
@@ -78,6 +79,7 @@ def test_what_a_site_holds(results: Path, tmp_path: Path, capsys: pytest.Capture
     assert entry["name"] == scenes.EVIL and len(entry["results"]) == 6
     one = entry["results"][0]
     assert one["provenance"]["machine"]["cores"] == 2 and one["identity"]["data_hash"]["base"] == "b"
+    assert one["place"] == "filtered, debian-20k"
     assert one["drill"]["queries"] == 1000 and one["board"] == first["file"]
 
 
@@ -284,3 +286,9 @@ def test_latencies_get_axes_and_conditions_their_names() -> None:
     row = dict(zip(shown["columns"], shown["sets"][0]["points"][0], strict=True))
     assert (row["p99"], row["p99_low"], row["p99_high"]) == (0.01, 0.009, 0.012)
     assert shown["configs"][row["query"]] == {"nprobe": 4}
+
+
+def test_no_place_of_a_machine_is_published() -> None:
+    one = figures(made.bundle())
+    shown = detail(replace(one, provenance={**one.provenance, "manifest": "/home/somebody/data/mine.yaml"}), {}, None)
+    assert shown["provenance"]["manifest"] == "mine.yaml"
