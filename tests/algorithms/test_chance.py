@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from ann_bench.entries.entry import Entry, plan_configs
 from tests.algorithms.support import entries, load, recall
 
-ROWS, DIM, ASKED = 2000, 20, 200
+ROWS, DIM, ASKED = 1500, 20, 150
 
 ENTRIES = {
     f"{track}/{entry.name}": entry
