@@ -190,7 +190,7 @@ def figures(bundle: Bundle) -> Figures:
     streams = changes_index(identity.fields.get("workload", ()))
     rates, level = _rates(bundle), level_of(bundle)
     single = latency(bundle, level)
-    goal = goal_note(bundle, rates, _runs(_used(bundle), means))
+    goal = goal_note(bundle, rates, _runs(_used(bundle), means)) if stopped(identity.fields) else ""
     found = found_rates(bundle)
     qps = median_estimate(rates, level) if found is None else single.rate
     return Figures(
