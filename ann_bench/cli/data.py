@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ann_bench.cli._options import messages
+from ann_bench.cli._options import messages, quiet_option
 from ann_bench.cli._progress import bars
 
 WIDE = {"max_content_width": 100}
@@ -66,13 +66,14 @@ def list_(track: str | None, as_json: bool) -> int:
 @click.option("--track", metavar="NAME", help="The track to prepare for, where the name serves several.")
 @click.option("--queries", default="public", show_default=True, metavar="NAME", help="The query set.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def prepare_(dataset: str, track: str | None, queries: str, as_json: bool) -> int:
+@quiet_option
+def prepare_(dataset: str, track: str | None, queries: str, as_json: bool, quiet: bool) -> int:
     """Download or make a data set, check every file of it, and hash it."""
     from ann_bench.datasets.prepare import prepare
     from ann_bench.datasets.registry import find_manifest
     from ann_bench.judge.plan import data_hashes
 
-    console = messages()
+    console = messages(quiet=quiet)
     with bars(console) as progress:
         data = prepare(find_manifest(dataset, track), queries, progress)
         hashes = data_hashes(data)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ann_bench.cli._entries import entries_asked
-from ann_bench.cli._options import messages
+from ann_bench.cli._options import messages, quiet_option
 from ann_bench.cli._progress import bars
 from ann_bench.errors import UsageError
 
@@ -83,6 +83,7 @@ BUILT, THERE, HERE, FAILED = "built", "there already", "this Python", "failed"
     "--logs", type=click.Path(path_type=Path), default="results/logs", show_default=True, help="Where logs are kept."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@quiet_option
 def command(
     track: str | None,
     algorithm: tuple[str, ...],
@@ -93,6 +94,7 @@ def command(
     make_base: bool,
     logs: Path,
     as_json: bool,
+    quiet: bool,
 ) -> int:
     """Make what entries run in: an image for each on top of a common one, or a virtual environment where it needs one.
 
@@ -101,7 +103,7 @@ def command(
     """
     if make_base and sandbox != "docker":
         raise UsageError("--make-base makes an image; leave it out, or take --sandbox docker")
-    console = messages()
+    console = messages(quiet=quiet)
     entries = entries_asked(track, algorithm, entry)
     make = _images if sandbox == "docker" else _environments
     if make_base:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ann_bench.cli._options import Bytes, messages
+from ann_bench.cli._options import Bytes, messages, quiet_option
 from ann_bench.cli._progress import bars
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ Examples:
 )
 @click.option("--memory", type=Bytes(), help="Memory that the computation may use, such as 2g. Default: 768m.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@quiet_option
 def command(**options: Any) -> int:
     """Compute the exact answers to the searches of a track, and check a truth file that the manifest names.
 
@@ -55,7 +56,7 @@ def command(**options: Any) -> int:
     from ann_bench.workload import Search
 
     preset = find_track(options["track"])
-    console = messages()
+    console = messages(quiet=options["quiet"])
     with bars(console) as progress:
         manifest = find_manifest(options["dataset"] or preset.default_dataset, options["track"])
         data = prepare(manifest, options["queries"], progress)

@@ -24,7 +24,8 @@ class Work:
 
     `kind` is one of STEP_KINDS, or `start`, `score`, or `stream` for all the operations of a stream. `number` of
     `total` counts builds, warm-ups, runs, or the operations of a stream, from 1; 0 where there is nothing to count.
-    Where an interval or a search decides how many there will be, `total` is the most.
+    Where an interval or a search decides how many there will be, `total` is the most. `step`: it is one of the
+    operations of a stream, of whose end nobody tells.
     """
 
     entry: str
@@ -32,6 +33,7 @@ class Work:
     query: Query | None = None
     number: int = 0
     total: int = 0
+    step: bool = False
 
 
 @dataclass(frozen=True)

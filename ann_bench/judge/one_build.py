@@ -119,7 +119,8 @@ class OneBuild:
         for index, operation in enumerate(operations):
             if self.setting.workload.mutates:
                 kind = type(operation).__name__.lower()
-                self.teller.begins(self.work(kind, record.config.query, index + 1, len(operations)))
+                step = self.work(kind, record.config.query, index + 1, len(operations))
+                self.teller.begins(replace(step, step=True))
             try:
                 if isinstance(operation, Search):
                     self._search((run, index, search), driver, record)

@@ -19,6 +19,7 @@ class Worker:
 
     work: Work | None = None
     since: float = 0.0
+    streams_since: float = 0.0
     memory_bytes: int = 0
 
 
@@ -43,6 +44,7 @@ class Board:
         self.forecast = forecast or Forecast()
         self.workers: dict[str, Worker] = {}
         self.turns: list[str] = []
+        self._started = False
         self.results: list[Figures] = []
         self._open: dict[str, list[str]] = {}
         self._rates: dict[tuple[str, str], list[float]] = {}
@@ -55,12 +57,9 @@ class Board:
                 self._open = {entry: [query_text(query) for query in queries] for entry, queries in event.wanted}
                 self.forecast.plan(event)
             case TakesTurns():
-                self.turns, self.workers = list(event.entries), {}
+                self.turns, self.workers, self._started = list(event.entries), {}, False
             case Began():
-                for worker in self.workers.values():
-                    worker.work = None
-                worker = self.workers.setdefault(event.work.entry, Worker())
-                worker.work, worker.since = event.work, self.clock()
+                self._begins(event.work)
             case GoesOn():
                 self._worker(event.work).memory_bytes = event.memory_bytes
             case Ended():
@@ -69,6 +68,17 @@ class Board:
                 self.workers.pop(event.entry, None)
             case Kept():
                 self._kept(event)
+
+    def _begins(self, work: Work) -> None:
+        now, self._started = self.clock(), True
+        worker = self._worker(work)
+        if worker.work is not None and worker.work.step and work.step:
+            self.forecast.ended(worker.work, now - worker.since)  # nobody tells of the end of a step
+        for one in self.workers.values():
+            one.work = None
+        worker.work, worker.since = work, now
+        if work.kind == "stream":
+            worker.streams_since = now
 
     def _worker(self, work: Work) -> Worker:
         return self.workers.setdefault(work.entry, Worker())
@@ -110,13 +120,28 @@ class Board:
         return [entry for entry, queries in self._open.items() if queries and entry not in self.turns]
 
     @property
+    def is_before(self) -> bool:
+        """Whether entries are about to take turns, and none of them has started."""
+        return bool(self.turns) and not self.workers and not self._started
+
+    @property
     def left(self) -> tuple[float, bool]:
         """Seconds that are likely to come, and whether all that is to be done is known; what goes on now counts."""
         seconds, whole = self.forecast.left()
         for worker in self.workers.values():
-            if worker.work is not None and (expected := self.forecast.of(worker.work)) is not None:
-                seconds -= min(expected, self.clock() - worker.since)
+            if worker.work is not None:
+                seconds -= self._passed(worker, worker.work)
         return max(0.0, seconds), whole
+
+    def _passed(self, worker: Worker, work: Work) -> float:
+        """Seconds of the time that is expected of this work that are over; of a stream nobody knows, less than none."""
+        now = self.clock()
+        if not work.step:
+            return min(self.forecast.of(work) or 0.0, now - worker.since)
+        expected, over = self.forecast.of(Work(work.entry, "stream", work.query)), now - worker.streams_since
+        if expected is None:  # the steps to come take as long as those before, as far as anybody knows
+            return over - over * work.total / (work.number - 1) if work.number > 1 else 0.0
+        return min(expected, over)
 
     def _worth(self, one: Figures) -> tuple[bool, float]:
         """What ranks a result: recall enough, then speed; recall alone where it is not enough, or is what counts."""

@@ -19,6 +19,8 @@ def lines(board: Board, width: int) -> list[Text]:
     """All the lines, cut to the width; names and arguments stand as they are, whatever characters they hold."""
     rows = [_head(board), _clock(board)]
     rows += [_worker(board, name, worker, width) for name, worker in board.workers.items()]
+    if board.is_before and board.planned is not None and board.planned.setting.repeat.canary:
+        rows.append(Text("  the canary: how fast is the machine now", "dim"))
     if board.waiting:
         rows.append(Text(f"  then {', '.join(board.waiting)}", "dim"))
     rows += _best(board)
@@ -34,7 +36,7 @@ def _head(board: Board) -> Text:
     if planned is None:
         return Text("")
     limits = planned.setting.limits
-    given = f"{limits.cpus} CPU{'s' * (limits.cpus > 1)} and {limits.memory_bytes / 2**30:.3g} GiB each"
+    given = f"{limits.cpus} CPU{'s' * (limits.cpus > 1)} and {words.size(limits.memory_bytes)} each"
     return Text.assemble(
         (f"{planned.setting.track.name} on {planned.setting.dataset.name}", "bold"),
         (f", {len(planned.wanted)} entr{'ies' if len(planned.wanted) != 1 else 'y'}, {given}", "dim"),
@@ -79,7 +81,7 @@ def _state(board: Board, worker: Worker) -> str:
     expected, elapsed = board.forecast.of(worker.work), board.clock() - worker.since
     if expected is not None and max(expected, elapsed) >= 1:
         passed = f"{words.time(elapsed)} of " if elapsed >= 1 else ""
-        return f"{text}, {passed}about {words.time(expected)}"
+        return f"{text}, {passed}~{words.time(expected)}"
     return f"{text}, {words.time(elapsed)}" if elapsed >= 1 else text
 
 

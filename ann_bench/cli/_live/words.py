@@ -20,9 +20,9 @@ _KINDS = {
 def doing(work: Work, setting: Setting | None) -> str:
     """What a worker does: `builds 1 of 3`, `run 2 of 5, nprobe=16`, `step 12 of 640: insert`."""
     count = _count(work, setting)
-    if work.kind == "build":
+    if work.kind == "build" and not work.step:
         return f"builds{' ' + count if work.total > 1 else ''}"
-    if setting is not None and setting.workload.mutates and work.total and work.kind not in ("setup", "stream"):
+    if work.step:
         text = f"step {work.number:,} of {work.total:,}: {work.kind}"
     elif work.kind == "search":
         text = f"{'trial' if setting is not None and setting.mode and setting.mode.searches else 'run'} {count}"
@@ -54,8 +54,11 @@ def time(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
+def size(held: int) -> str:
+    """`16 GiB`, or `256 MiB` where it is less than one GiB."""
+    return f"{held / _GIB:.3g} GiB" if held >= _GIB else f"{held / _MIB:,.0f} MiB"
+
+
 def memory(held: int, limit: int) -> str:
     """`1.2 of 16 GiB`, or in MiB where the limit is less than one GiB."""
-    if limit >= _GIB:
-        return f"{held / _GIB:.2f} of {limit / _GIB:.3g} GiB"
-    return f"{held / _MIB:,.0f} of {limit / _MIB:,.0f} MiB"
+    return f"{held / _GIB:.2f} of {size(limit)}" if limit >= _GIB else f"{held / _MIB:,.0f} of {size(limit)}"
