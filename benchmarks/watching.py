@@ -1,77 +1,72 @@
-"""What watching costs: the same entry measured with the board drawn and with nobody watching, in turn.
+"""What watching costs: batches with the board drawn before them against batches without, run by run in one measurement.
 
-Each round measures one build and all query configs of an entry on a terminal (a pseudo-terminal that is read), then
-with `--quiet`, in an order that changes from round to round. Ratios of speeds, watched / quiet: below 1 watching costs.
+Before every other run of each query config the board is drawn, as `ann-bench run` draws it on a terminal, and before
+the one after it nothing is; so with builds, which wake the judge once a second and draw. Ratios of the speeds of
+neighbours, drawn / not drawn: below 1 watching costs.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import pty
-import subprocess
-import sys
 import tempfile
-import threading
 from pathlib import Path
 
 import numpy as np
+from rich.console import Console
 
-from ann_bench.results.figures import figures
+from ann_bench.cli._live.board import Board
+from ann_bench.cli._live.screen import Screen
+from ann_bench.datasets.home import home
+from ann_bench.datasets.prepare import prepare
+from ann_bench.datasets.registry import find_manifest
+from ann_bench.entries.discovery import Data, choose
+from ann_bench.judge.events import Began, Event, GoesOn
+from ann_bench.judge.plan import Options, plan, setting
+from ann_bench.judge.repeat import Repeat
+from ann_bench.judge.run import execute
 from ann_bench.results.store import Store
+from ann_bench.sandbox import find_sandbox
+from ann_bench.tracks import find_track
+
+
+class _EveryOther(Screen):
+    """Draws before runs and in builds of odd numbers, always, and otherwise never."""
+
+    drawings = 0
+
+    def _is_due(self, event: Event) -> bool:
+        if not isinstance(event, Began | GoesOn) or event.work.kind not in ("search", "build"):
+            return False
+        due = event.work.number % 2 == 1
+        self.drawings += due
+        return due
 
 
 def main(argv: list[str]) -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks watching", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks watching")
     parser.add_argument("--track", default="dense")
     parser.add_argument("--dataset", default="blobs-20k")
     parser.add_argument("--algorithm", default="hnswlib")
-    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--builds", type=int, default=4)
     wish = parser.parse_args(argv)
-    ratios: dict[str, list[float]] = {"QPS": [], "build": []}
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(wish.rounds):
-            found: dict[bool, dict[str, np.ndarray]] = {}
-            for watched in (True, False) if number % 2 else (False, True):
-                place = Path(folder) / f"{number}-{watched}"
-                names = ["--track", wish.track, "--dataset", wish.dataset, "--algorithm", wish.algorithm]
-                where = ["--results", str(place), "--plots", str(place / "plots"), "--sandbox", "process"]
-                _run(["run", *names, *where, "--no-canary", *([] if watched else ["--quiet"])], watched=watched)
-                bundles = Store(place).load(answers=False)[0]
-                rows = sorted((figures(bundle) for bundle in bundles), key=lambda row: row.query)
-                speeds = np.array([row.qps for row in rows])
-                found[watched] = {"QPS": speeds, "build": np.array([1 / rows[0].build_seconds])}
-            for name, values in ratios.items():
-                values.extend((found[True][name] / found[False][name]).tolist())
-    print("| watched / quiet, speed | median | least | largest |\n|---|---|---|---|")
-    for name, values in ratios.items():
-        print(f"| {name} | {np.median(values):.3f} | {min(values):.2f} | {max(values):.2f} |")
+    track = find_track(wish.track)
+    manifest = find_manifest(wish.dataset, track.name)
+    entries = choose(track.name, home(), (wish.algorithm,), (), Data(manifest.name, manifest.metric))
+    options = Options(runs=wish.runs, builds=wish.builds, memory_bytes=2 << 30, repeat=Repeat(warmups=1))
+    common = setting(track, prepare(manifest, "public"), find_sandbox("process"), options)
+    with tempfile.TemporaryDirectory() as folder, Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        console = Console(file=nowhere, force_terminal=True, width=100, height=30)
+        with _EveryOther(console, Board(), lambda: None) as screen:
+            tally = execute(plan(common, entries, wanted=True), Store(folder), watch=screen.take)
+    pairs = [bundle.seconds.sum(axis=2).reshape(wish.builds, -1, 2) for bundle in tally.bundles]
+    ratios = np.concatenate([pair[..., 1] / pair[..., 0] for pair in pairs]).ravel()  # run 1 is drawn, run 2 is not
+    built = [step.seconds for step in tally.bundles[0].steps if step.kind == "build"]
+    builds = np.divide(built[1::2], built[0::2])
+    print(f"{screen.drawings} drawings")
+    print("| drawn / not drawn, speed | pairs | median | least | largest |\n|---|---|---|---|---|")
+    for name, values in (("QPS", ratios), ("build", builds)):
+        print(f"| {name} | {len(values)} | {np.median(values):.3f} | {values.min():.2f} | {values.max():.2f} |")
     return 0
-
-
-def _run(arguments: list[str], *, watched: bool) -> None:
-    """The command on a pseudo-terminal of its own, or with its output thrown away."""
-    command = [sys.executable, "-m", "ann_bench", *arguments]
-    if not watched:
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        return
-    here, there = pty.openpty()
-    reader = threading.Thread(target=_drain, args=(here,))
-    reader.start()
-    try:
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=there, stdin=there)
-    finally:
-        os.close(there)
-        reader.join()
-
-
-def _drain(file: int) -> None:
-    """Read what is drawn, as a terminal does."""
-    try:
-        while os.read(file, 1 << 16):
-            pass
-    except OSError:
-        pass
-    finally:
-        os.close(file)

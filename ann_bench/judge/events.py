@@ -111,6 +111,11 @@ class Teller:
         self.watch = watch
         self._work: Work | None = None
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody watches."""
+        return self.watch is not unwatched
+
     def begins(self, work: Work) -> None:
         """Work begins."""
         self._work = work

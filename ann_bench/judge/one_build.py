@@ -64,7 +64,7 @@ class OneBuild:
         setting, dataset = self.setting, self.job.dataset(self.setting.shown.dataset)
         spec = WorkerSpec(self.job.entry, setting.limits, setting.cpus, tuple(files(dataset)))
         driver = Driver(setting.sandbox.open(spec), dataset, setting.limits, setting.workload.asked)
-        driver.meanwhile = self.teller.goes_on
+        driver.meanwhile = self.teller.goes_on if self.teller.is_heard else None
         return driver
 
     def prepare(self, driver: Driver, steps: list[Step]) -> None:
