@@ -59,7 +59,8 @@ def main(argv: list[str]) -> int:
     common = setting(track, prepare(manifest, "public"), find_sandbox("process"), options)
     with tempfile.TemporaryDirectory() as folder, Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         console = Console(file=nowhere, force_terminal=True, width=100, height=30)
-        with _EveryOther(console, Board(), lambda: None) as screen:
+        screen = _EveryOther(console, Board(), lambda: None)
+        with screen:
             tally = execute(plan(common, entries, wanted=True), Store(folder), watch=screen.take)
     pairs = [bundle.seconds.sum(axis=2).reshape(wish.builds, -1, 2) for bundle in tally.bundles]
     ratios = np.concatenate([pair[..., 1] / pair[..., 0] for pair in pairs]).ravel()  # run 1 is drawn, run 2 is not
