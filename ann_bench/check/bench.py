@@ -157,6 +157,8 @@ class Bench:
                 driver.set_query_arguments(dict(step.given))
             elif isinstance(step, AtOnce):
                 trace.built = True
+                if not driver.serves:
+                    return
                 asked, order = published(case.data.dataset(), step), np.arange(step.queries)[None]
                 alone, window, _ = driver.serve(asked, step, order, Pattern(step.callers, clients=2 * step.callers))
                 trace.answers.append(stored_ids(alone[0]))
