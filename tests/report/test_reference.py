@@ -58,7 +58,7 @@ def described(path: Path) -> set[str]:
 
 def test_all_that_lies_in_a_bundle_is_described(tmp_path: Path) -> None:
     nearest = bundle(queries=30)
-    nearest = replace(nearest, control=control(nearest, np.full((1, 5), 9)), asks=asks(nearest))
+    nearest = replace(nearest, control=control(nearest, np.full((1, 5), 9)), asks=asks(nearest, rounds=2))
     place = range_bench(tmp_path / "range")
     assert place.run(range_entry(tmp_path / "entry"), "--runs", "1") == 0
     files = [write(nearest, tmp_path), *place.results.rglob("*.h5")]
