@@ -72,7 +72,10 @@ class Verifier:
         verify_asks(bundle)
 
     def _reference(self, bundle: Bundle) -> Reference:
-        fields = {name: bundle.identity[name] for name in ("data_hash", "workload", "track", "queries")}
+        needed = ("data_hash", "workload", "track", "queries")
+        if lacking := [name for name in needed if name not in bundle.identity.fields]:
+            raise ResultError(f"its identity lacks {', '.join(lacking)}: nothing can be recomputed")
+        fields = {name: bundle.identity[name] for name in needed}
         name = repr(sorted(fields.items()))
         if name not in self._references:
             dataset = self._dataset_of(bundle)

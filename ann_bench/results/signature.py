@@ -24,6 +24,12 @@ SSH, GPG = ".sig", ".asc"
 
 _SSH_PRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 _GPG_PRINT = re.compile(r"[0-9A-F]{40}")
+#: What gpg says of a signature that fits, by a key that does not count any more.
+_GPG_REFUSED = {
+    "EXPKEYSIG": "that key has expired: prolong it with `gpg --quick-set-expire`, or sign again with another",
+    "REVKEYSIG": "that key was revoked: sign again with another",
+    "EXPSIG": "that signature has expired: sign again",
+}
 _TRUSTED = ("TRUST_FULLY", "TRUST_ULTIMATE")
 
 
@@ -130,6 +136,9 @@ class Signers:
         if "VALIDSIG" not in said:
             reason = f"the key {said['NO_PUBKEY'][0]} is not known to gpg here" if "NO_PUBKEY" in said else ""
             raise ResultError(reason or _does_not_fit(signature, done))
+        for word, why in _GPG_REFUSED.items():
+            if word in said:
+                raise ResultError(f"is signed by {' '.join(said[word][1:])}, and {why}")
         prints = {said["VALIDSIG"][0], said["VALIDSIG"][-1]}  # of the key, and of the main key that it belongs to
         name = " ".join(said.get("GOODSIG", ["", "?"])[1:])
         if _GPG_PRINT.fullmatch(self._gpg_print()):

@@ -12,6 +12,7 @@ import pytest
 from ann_bench.cli import main
 from ann_bench.results.model import Bundle, Outcome, Status
 from ann_bench.results.store import Store
+from tests.results import made
 from tests.support import Bench, bench, tiny_dataset, write_entry
 
 
@@ -134,3 +135,9 @@ def test_failures_are_verified_too(place: Bench) -> None:
 def test_no_results_says_how_to_make_some(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "--results", str(tmp_path / "none")]) == 2
     assert "ann-bench run" in capsys.readouterr().err
+
+
+def test_an_identity_that_says_too_little(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Store(tmp_path / "results").write(made.bundle())
+    assert main(["verify", "--results", str(tmp_path / "results")]) == 1
+    assert "its identity lacks workload: nothing can be recomputed" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -169,3 +170,22 @@ def test_a_gpg_signature(tmp_path: Path, bundle: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("GNUPGHOME", str(empty))
     with pytest.raises(ResultError, match=r"the key .* is not known to gpg here"):
         Signers(alice).check(bundle)
+
+
+@gpg
+@pytest.mark.usefixtures("keyring")
+def test_a_gpg_key_that_has_expired(tmp_path: Path, bundle: Path) -> None:
+    sign(bundle, ALICE)
+    subprocess.run(
+        ["gpg", "--batch", "--quick-set-expire", gpg_print(ALICE), "seconds=1"], check=True, capture_output=True
+    )
+    end = time.monotonic() + 20
+    for who in (ALICE, gpg_print(ALICE)):
+        while True:  # it is good for another second
+            try:
+                Signers(who, tmp_path / "none").check(bundle)
+            except ResultError as error:
+                assert str(error).startswith(f"is signed by Somebody <{ALICE}>, and that key has expired: prolong it")
+                break
+            assert time.monotonic() < end
+            time.sleep(0.2)
