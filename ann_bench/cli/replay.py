@@ -157,6 +157,10 @@ def _say(done: Replayed, path: Path, within: float, *, as_json: bool, console: C
     for figure, ratio in done.ratios.items():
         was, now = (figure.show(getattr(one, figure.name)) for one in (old, new))
         click.echo(f"{figure.title:<6}  {was}, now {now}: {ratio.value:.3f} x ({_interval(ratio)})")
+    if done.same_machine and not all(math.isfinite(ratio.low) for ratio in done.ratios.values()):
+        console.print(
+            "one measurement each says nothing of chance: speeds without an interval are not judged", style="dim"
+        )
     if not done.same_machine:
         console.print("measured on another machine: the speeds are not compared", style="dim")
     click.echo("it agrees" if not problems else f"it does not agree: {'; '.join(problems)}")
