@@ -67,9 +67,13 @@ def pages(figures: Iterable[Figures]) -> list[Page]:
     return sorted(found, key=lambda page: page.name)
 
 
-def rule_text(board: Board | None) -> str:
-    """How a board ranks, in words."""
-    return board_table.head(board).rpartition(": ")[2] if board else "no ranking rule is known for this track"
+def rule_text(page: Page) -> str:
+    """How a page ranks, in words."""
+    if page.board:
+        return board_table.head(page.board).rpartition(": ")[2]
+    if page.pictures[0].points[0].single:
+        return "nothing: all were asked at the same rate, and the latencies are what differs"
+    return "no ranking rule is known for this track"
 
 
 def page_data(page: Page, published: Sequence[Published] = ()) -> dict[str, Any]:
@@ -94,7 +98,7 @@ def page_data(page: Page, published: Sequence[Published] = ()) -> dict[str, Any]
         "single": one.single,
         "published": [plain(_published(row)) for row in board_table.beside(one, published)],
         "rule": {"figure": board.score.figure, "least": board.score.least_recall} if board else None,
-        "rule_text": rule_text(board),
+        "rule_text": rule_text(page),
         "axes": axes,
         "columns": columns,
         "sets": [_set(picture, columns, configs) for picture in page.pictures],

@@ -65,7 +65,7 @@ def _board(page: Page) -> dict[str, Any]:
         "file": page.file,
         "title": page.title,
         "track": one.track,
-        "rule": rule_text(board),
+        "rule": rule_text(page),
         "leaders": [place.algorithm for place in first],
         "score": _score(first[0].best, board.score.figure) if board and first and first[0].best else "",
         "ranked": sum(place.best is not None for place in board.places) if board else 0,
