@@ -73,9 +73,9 @@ def _print(found: Sequence[Board], beside: Sequence[Published]) -> None:
         console.width = WIDTH
     for board in found:
         _print_board(console, board, beside)
-    if len(found) > 1:
+    if summed := overall_cells(found):
         console.print("Overall, by mean rank (a board without the entry counts as its last rank)", style="bold")
-        console.print(plain_table(OVERALL, overall_cells(found), left={0}))
+        console.print(plain_table(OVERALL, summed, left={0}))
 
 
 #: Columns where the output is no terminal.

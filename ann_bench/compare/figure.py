@@ -15,6 +15,7 @@ from ann_bench.results.latency import SHARES, found_rates, latencies
 from ann_bench.results.model import Bundle
 from ann_bench.results.stages import whole_seconds
 from ann_bench.stats import VERDICT_LEVEL, Estimate, Verdict, mean, median_estimate
+from ann_bench.stats.goal import levels
 
 Floats = npt.NDArray[np.float64]
 
@@ -55,10 +56,10 @@ class Figure:
         return {Verdict.FASTER: "better", Verdict.SLOWER: "worse"}.get(verdict, verdict.value)
 
     def estimate(self, values: Floats, figures: Figures) -> Estimate:
-        """The figure with its 95 % interval, as other commands show it."""
+        """The figure with its interval, as other commands show it."""
         if self.name == RECALL.name:
             return Estimate(figures.recall, figures.recall_low, figures.recall_high)
-        return median_estimate(values)
+        return median_estimate(values, levels(stopped=figures.stopped)[0])
 
 
 def _rates(bundle: Bundle) -> Floats:

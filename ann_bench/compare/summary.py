@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ann_bench.compare.figure import QPS
 from ann_bench.compare.verdict import Compared, Side
-from ann_bench.stats import LEVEL, VERDICT_LEVEL, Estimate, Verdict
+from ann_bench.stats import Estimate, Verdict
 
 _SIGNS = {Verdict.FASTER: "🟢", Verdict.SLOWER: "🔴", Verdict.CANNOT_TELL: "⚪"}
 
@@ -17,7 +17,7 @@ def sentence(one: Compared) -> str:
     names = f"B ({one.b.name})", f"A ({one.a.name})"
     place = "" if one.recall is None else f" at recall {one.recall:g}"
     ratio = f"{one.ratio.value:.3f} x its {one.figure.words}{place}"
-    level = f"{100 * VERDICT_LEVEL:g} %"
+    level = f"{100 * one.certainty[1]:g} %"
     interval = f"{level} interval {_interval(one.sure, '{:.4g}'.format)}"
     if one.verdict is Verdict.CANNOT_TELL:
         return f"cannot tell {names[0]} from {names[1]}: {ratio}, {interval}"
@@ -39,7 +39,7 @@ def markdown(compared: Sequence[Compared], problems: Sequence[str]) -> str:
     if compared:
         lines += [
             "| | A | B | figure | at recall | A has | B has | B / A | "
-            f"{100 * VERDICT_LEVEL:g} % interval | verdict on B |",
+            f"{_level_of_all(compared)} interval | verdict on B |",
             "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
         ]
     for one in compared:
@@ -62,6 +62,10 @@ def markdown(compared: Sequence[Compared], problems: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _level_of_all(compared: Sequence[Compared]) -> str:
+    return " or ".join(f"{100 * level:g} %" for level in sorted({one.certainty[1] for one in compared}))
+
+
 def _read(one: Compared) -> list[str]:
     sides = zip("AB", (one.a, one.b), one.how, strict=True)
     return [f"{letter}, {side.name}, {one.figure.title}: {how}" for letter, side, how in sides]
@@ -70,7 +74,7 @@ def _read(one: Compared) -> list[str]:
 def _level(one: Compared, level: Estimate) -> str:
     """The figure of one side with its interval; the unit stands once."""
     unit = "" if one.figure.name != QPS.name else " QPS"
-    return f"{one.figure.show(level.value)}{unit} ({100 * LEVEL:g} %: {_interval(level, one.figure.show)})"
+    return f"{one.figure.show(level.value)}{unit} ({100 * one.certainty[0]:g} %: {_interval(level, one.figure.show)})"
 
 
 def _method(one: Compared) -> str:

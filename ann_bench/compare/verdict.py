@@ -13,8 +13,10 @@ from ann_bench.compare.matched import Matched, NotReachedError, Point, at_recall
 from ann_bench.errors import ResultError
 from ann_bench.results.conditions import must_agree
 from ann_bench.results.model import Bundle, Status
+from ann_bench.results.repeats import stopped
 from ann_bench.results.stages import changes_index
 from ann_bench.stats import LEVEL, NOTHING, VERDICT_LEVEL, Estimate, Verdict, ratio_estimate
+from ann_bench.stats.goal import levels
 
 #: The field of the provenance that batches which were measured in turn have in common.
 PAIR = "pair"
@@ -32,6 +34,11 @@ class Side:
     def title(self) -> str:
         """How messages call it."""
         return self.label if self.label == self.name else f"{self.label} ({self.name})"
+
+    @property
+    def stopped(self) -> bool:
+        """Whether any of it was measured until its intervals were narrow."""
+        return any(stopped(one.identity.fields) for one in self.bundles)
 
     @property
     def streams(self) -> bool:
@@ -58,7 +65,9 @@ class Compared:
     """B against A in one figure: that of both, and how many times that of A is that of B.
 
     `recall` is where both were read; None: recall itself is compared. `ratio` has the 95 % interval, `sure` the wider
-    one that the verdict follows from. `paired` says whether their batches were measured in turn.
+    one that the verdict follows from; `certainty` is what both are intervals of, which is more than usual where results
+    were measured until they looked certain (`stats.goal.levels`). `paired` says whether their batches were measured in
+    turn.
     """
 
     a: Side
@@ -71,6 +80,7 @@ class Compared:
     how: tuple[str, str]
     paired: bool
     notes: tuple[str, ...] = ()
+    certainty: tuple[float, float] = (LEVEL, VERDICT_LEVEL)
 
     @property
     def verdict(self) -> Verdict:
@@ -92,7 +102,7 @@ class Compared:
             "figure": self.figure.name,
             "recall": self.recall,
             "ratio": listed(self.ratio),
-            "ratio_of_the_verdict": {**listed(self.sure), "level": VERDICT_LEVEL},
+            "ratio_of_the_verdict": {**listed(self.sure), "level": self.certainty[1]},
             "paired": self.paired,
             "notes": list(self.notes),
             **{
@@ -121,9 +131,10 @@ def compare(a: Side, b: Side, recall: float | None, figure: Figure = QPS) -> Com
             raise
     paired = _in_turn(a, b) and mine.rates.shape == others.rates.shape
     chance = query_error(mine.influence, others.influence)
+    certainty = levels(stopped=a.stopped or b.stopped)
     usual, sure = (
         _wider(ratio_estimate(others.rates, mine.rates, paired=paired, level=level), chance, level)
-        for level in (LEVEL, VERDICT_LEVEL)
+        for level in certainty
     )
     return Compared(
         a=a,
@@ -136,6 +147,7 @@ def compare(a: Side, b: Side, recall: float | None, figure: Figure = QPS) -> Com
         how=(mine.how, others.how),
         paired=paired,
         notes=_notes((a, mine), (b, others), sure, enough=not math.isnan(chance)),
+        certainty=certainty,
     )
 
 

@@ -170,7 +170,7 @@ def _markdown(found: Sequence[Board], published: Sequence[Published]) -> str:
         rest = [row for row in shown if row["standing"] != "ranked"]
         parts += [f"- {markdown(_remark(row))}" for row in rest] + [""] * bool(rest)
     many = overall(found)
-    if len(found) > 1:
+    if many:
         parts += ["### Overall", "", _line(OVERALL), _line(["---", "---:", "---:", "---:", "---:"])]
         parts += [*(_line(_overall(row)) for row in many), ""]
     return "\n".join(parts)

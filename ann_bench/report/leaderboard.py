@@ -144,6 +144,9 @@ def _shown(value: object, name: str) -> str:
 class Overall:
     """An entry over several boards: the mean of its ranks, a board without it counting as the last rank.
 
+    Entries of one tier cannot be told apart and share the mean of their ranks, as ties do in rank statistics (Friedman,
+    Journal of the American Statistical Association 32, 1937).
+
     `mean_score` is the mean of its normalised recalls (`Figures.normalised_recall`) over the boards whose results all
     say what a guess is worth, a board without the entry counting as 0; NaN where there is no such board.
     """
@@ -158,13 +161,16 @@ class Overall:
 def overall(found: Sequence[Board]) -> list[Overall]:
     """All entries by their mean rank over the boards in which any entry is ranked.
 
-    Boards of queries one by one, or of data in disguise, measure the same once more and are not counted.
+    Boards of queries one by one, or of data in disguise, measure the same once more and are not counted. Of fewer than
+    two boards there is nothing to sum up: no rows.
     """
     counted = [
         board
         for board in found
         if any(place.best for place in board.places) and not (board.sample.single or board.sample.challenge)
     ]
+    if len(counted) < 2:
+        return []
     names = sorted({place.algorithm for board in counted for place in board.places})
     rows = []
     for name in names:
@@ -173,7 +179,7 @@ def overall(found: Sequence[Board]) -> list[Overall]:
         for board in counted:
             ranked = {place.algorithm: place.best for place in board.places if place.best}
             place = next((one for one in board.places if one.algorithm == name and one.best), None)
-            ranks.append(place.rank if place else len(ranked) + 1)
+            ranks.append(_rank(place, board) if place else len(ranked) + 1)
             if all(math.isfinite(best.normalised_recall) for best in ranked.values()):
                 scores.append(ranked[name].normalised_recall if place else 0.0)
             present += place is not None
@@ -181,3 +187,9 @@ def overall(found: Sequence[Board]) -> list[Overall]:
         score = math.fsum(scores) / len(scores) if scores else math.nan
         rows.append(Overall(name, math.fsum(ranks) / len(ranks), score, present, wins))
     return sorted(rows, key=lambda row: (row.mean_rank, row.algorithm))
+
+
+def _rank(place: Place, board: Board) -> float:
+    """The mean rank of its tier."""
+    tier = [one.rank for one in board.places if one.best and one.tier == place.tier]
+    return math.fsum(tier) / len(tier)

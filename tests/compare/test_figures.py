@@ -12,12 +12,14 @@ import pytest
 
 from ann_bench.cli import main
 from ann_bench.compare.figure import PERCENTILES, QPS, influence
+from ann_bench.compare.summary import markdown, sentence
 from ann_bench.compare.verdict import Side, compare
 from ann_bench.compare.wanted import Wanted
 from ann_bench.errors import UsageError
 from ann_bench.results.model import Bundle
 from ann_bench.results.store import Store
-from ann_bench.stats import Verdict
+from ann_bench.stats import LEVEL, VERDICT_LEVEL, Verdict
+from ann_bench.stats.goal import levels
 from tests.results import made
 from tests.support import bench, write_entry
 
@@ -46,6 +48,22 @@ def test_the_figure_follows_from_the_mode() -> None:
     assert Wanted(0.95).questions(batch, batch) == [(0.95, QPS)]
     with pytest.raises(UsageError, match="cannot be compared by p50; by qps; latencies need --mode latency"):
         Wanted(0.95, "p50").questions(batch, batch)
+
+
+def test_what_was_stopped_when_it_looked_certain_takes_more_certainty() -> None:
+    plain, stopped = (
+        [
+            Side(name, "one", [made.bundle(0.95, 1000, shape=(5, 3, 1), seed=seed, **fields)])
+            for seed, name in enumerate("AB")
+        ]
+        for fields in ({}, {"until": 0.02})
+    )
+    usual, strict = compare(*plain, 0.9), compare(*stopped, 0.9)
+    assert (usual.certainty, strict.certainty) == ((LEVEL, VERDICT_LEVEL), levels(stopped=True))
+    assert strict.sure.width > usual.sure.width and strict.ratio.width > usual.ratio.width
+    assert strict.levels[0].width > usual.levels[0].width
+    assert "99.7 % interval" in sentence(strict) and "99.5 % interval" in sentence(usual)
+    assert "| 99.5 % or 99.7 % interval |" in markdown([usual, strict], [])
 
 
 def test_less_latency_is_faster() -> None:

@@ -108,15 +108,26 @@ def test_overall_counts_absence_as_last() -> None:
 
 
 def test_a_guess_has_score_0_and_exact_search_1() -> None:
-    def guessed(recall: float) -> Figures:
-        one = result("a", 10, recall)
+    def guessed(recall: float, dataset: str) -> Figures:
+        one = result("a", 10, recall, dataset=dataset)
         return dataclasses.replace(one, recall=recall, provenance={**one.provenance, "chance_recall": 0.92})
 
     for recall, score in ((0.92, 0.0), (0.96, 0.5), (1.0, 1.0)):
-        (row,) = overall(boards([guessed(recall)]))
+        (row,) = overall(boards([guessed(recall, "one"), guessed(recall, "another")]))
         assert row.mean_score == pytest.approx(score)
-    (row,) = overall(boards([result("a", 10)]))
+    (row,) = overall(boards([result("a", 10), result("a", 10, dataset="other")]))
     assert math.isnan(row.mean_score), "nobody noted what a guess is worth"
+
+
+def test_those_of_a_tier_share_the_mean_of_their_ranks() -> None:
+    one_run = [made.bundle(0.95, qps, algorithm=name, shape=(1, 1, 1)) for name, qps in (("a", 1.0), ("b", 9.0))]
+    apart = [result("a", 10, dataset="other"), result("b", 1000, dataset="other")]
+    rows = {row.algorithm: row.mean_rank for row in overall(boards([*map(figures, one_run), *apart]))}
+    assert rows == {"a": (1.5 + 2) / 2, "b": (1.5 + 1) / 2}
+
+
+def test_one_board_is_no_sum() -> None:
+    assert overall(boards([result("a", 10), result("b", 1000)])) == []
 
 
 @pytest.fixture

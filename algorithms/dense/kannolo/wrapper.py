@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 from kannolo import DenseFlatIndex, DensePlainHNSW
 
@@ -16,6 +18,7 @@ class Kannolo(Algorithm):
 
     def fit(self, base: np.ndarray, tags: None = None, learn: np.ndarray | None = None) -> None:
         """One call of kannolo, which copies the rows."""
+        os.environ["RAYON_NUM_THREADS"] = str(self.threads)  # kannolo builds with as many; read at its first call
         self.rows = len(base)
         rows, metric = self._floats(base).ravel(), "euclidean" if self.metric == "euclidean" else "dotproduct"
         if self.rows <= FEW:

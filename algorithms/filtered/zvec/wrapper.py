@@ -44,7 +44,7 @@ class Zvec(Algorithm):
             held = [[]] * len(rows) if tags is None else tags[start : start + BLOCK].tolil().rows.tolist()
             documents = zip(range(start, start + len(rows)), rows, held, strict=True)
             collection.insert([zvec.Doc(str(row), None, {"vector": v}, {"tags": t}) for row, v, t in documents])
-        collection.optimize()
+        collection.optimize(zvec.OptimizeOption(concurrency=self.threads))
         collection.close()
         self.collection = zvec.open(path, zvec.CollectionOption(read_only=True))
         self.row_of = np.array(self.collection.resolve_internal_ids(np.arange(len(base)))).astype(np.int64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 from kannolo import SparseFlatIndex, SparsePlainHNSW
 from scipy.sparse import csr_matrix
@@ -16,6 +18,7 @@ class KannoloSparse(Algorithm):
 
     def fit(self, base: csr_matrix, tags: csr_matrix | None = None, learn: csr_matrix | None = None) -> None:
         """One call of kannolo, which keeps the weights in 16 bits."""
+        os.environ["RAYON_NUM_THREADS"] = str(self.threads)  # kannolo builds with as many; read at its first call
         if self.metric != "ip":
             raise ValueError(f"kannolo-sparse finds the largest inner product; it cannot search by {self.metric}")
         self.rows, self.terms = base.shape[0], int(base.indices.max(initial=-1)) + 1
