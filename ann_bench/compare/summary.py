@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ann_bench.compare.figure import QPS
 from ann_bench.compare.verdict import Compared, Side
+from ann_bench.report import format as show
 from ann_bench.stats import Estimate, Verdict
 
 _SIGNS = {Verdict.FASTER: "🟢", Verdict.SLOWER: "🔴", Verdict.CANNOT_TELL: "⚪"}
@@ -92,7 +93,7 @@ def _conditions(one: Compared) -> str:
     machine = said.fields.get("machine") or "unknown machine"
     return (
         f"{said['track']}, {said['dataset']} ({said['queries']} queries, k = {said['k']}), {machine}, "
-        f"{said['cpus']} CPUs, {memory}, {said['sandbox']} sandbox"
+        f"{show.cpus(said['cpus'])}, {memory}, {said['sandbox']} sandbox"
     )
 
 
@@ -100,8 +101,8 @@ def _cell(side: Side) -> str:
     return _escaped(side.name if side.label == side.name else f"{side.name} ({side.label})")
 
 
-def _interval(one: Estimate, show: Callable[[float], str]) -> str:
-    return f"{show(one.low)} to {show(one.high)}" if math.isfinite(one.low) else "no interval"
+def _interval(one: Estimate, shown: Callable[[float], str]) -> str:
+    return f"{shown(one.low)} to {shown(one.high)}" if math.isfinite(one.low) else "no interval"
 
 
 def _escaped(text: str) -> str:

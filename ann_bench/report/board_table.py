@@ -147,7 +147,7 @@ def head(board: Board) -> str:
 def where(one: Figures) -> str:
     """On what a result was measured."""
     machine = one.identity.fields.get("machine") or "a machine without a name"
-    return f"{machine}, {one.cpus} CPUs, {show.size(one.memory_limit_bytes)}, {one.sandbox}"
+    return f"{machine}, {show.cpus(one.cpus)}, {show.size(one.memory_limit_bytes)}, {one.sandbox}"
 
 
 def conditions(board: Board) -> str:

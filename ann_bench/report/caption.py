@@ -47,9 +47,9 @@ def _data(one: Figures) -> str:
 def _conditions(one: Figures) -> str:
     machine = _part(one.provenance, "machine")
     name = machine.get("cpu_model") or one.identity.fields.get("machine")
-    cpus = f"{one.cpus} CPU{'s' * (one.cpus != 1)}"
-    parts = [str(name)] if name else []
-    return ", ".join([*parts, cpus, f"{show.size(one.memory_limit_bytes)} of memory", f"{one.sandbox} sandbox"]) + "."
+    memory = f"{show.size(one.memory_limit_bytes)} of memory"
+    parts = [*([str(name)] if name else []), show.cpus(one.cpus), memory, f"{one.sandbox} sandbox"]
+    return ", ".join(parts) + "."
 
 
 def _method(points: Iterable[Figures]) -> str:

@@ -108,6 +108,11 @@ def milliseconds(value: float) -> str:
     return number(1e3 * value, max(step, 1e-3))
 
 
+def cpus(count: int) -> str:
+    """So many CPUs."""
+    return f"{count} CPU{'s' * (count != 1)}"
+
+
 def size(value: float | None) -> str:
     """Bytes in MiB or GiB."""
     if value is None or not math.isfinite(value):

@@ -29,7 +29,7 @@ annBench.frame.page(null, async (overview) => {
     { head: "QPS", cell: (result) => within("number", result.qps, result.qps_low, result.qps_high), sort: (result) => result.qps },
     { head: "Build", cell: (result) => within("seconds", result.build_seconds, result.build_seconds_low, result.build_seconds_high), sort: (result) => result.build_seconds },
     { head: "Memory", cell: (result) => kinds.bytes(result.peak_memory_bytes), sort: (result) => result.peak_memory_bytes },
-    { head: "Conditions", left: true, cell: (result) => [`${result.cpus} CPUs`, kinds.bytes(result.memory_limit_bytes), result.sandbox, result.mode].filter((part) => part !== "batch").join(", ") },
+    { head: "Conditions", left: true, cell: (result) => [`${result.cpus} CPU${result.cpus === 1 ? "" : "s"}`, kinds.bytes(result.memory_limit_bytes), result.sandbox, result.mode].filter((part) => part !== "batch").join(", ") },
   ];
   const plain = ({ drill, stages, identity, provenance, ...result }) => result;
 
