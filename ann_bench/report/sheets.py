@@ -124,7 +124,7 @@ def _sheets(figures: Sequence[Figures], wish: Wish) -> list[Sheet]:
 
 def _scatters(figures: Sequence[Figures], wish: Wish) -> list[Scatter]:
     if wish.kind in COSTS:
-        return cost_scatters(figures, wish.kind, Goal(wish.at_qps), wish.bundles)
+        return cost_scatters(figures, wish.kind, Goal(wish.at_qps))
     if wish.kind in SLICINGS:
         return slice_scatters(figures, wish.kind, wish.bundles)
     if wish.kind == "scaling":

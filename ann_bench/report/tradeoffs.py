@@ -10,15 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ann_bench.report.caption import caption, title
-from ann_bench.report.operating import Bundles
 from ann_bench.report.pareto import Picture, front, pictures
 from ann_bench.report.points import Scale, Scatter
 from ann_bench.report.ranking import best_per_algorithm, least_recall, score_of
 from ann_bench.report.recommend import built
 from ann_bench.results.conditions import CONDITIONS
 from ann_bench.results.figures import Figures, canonical
-from ann_bench.results.stages import CHANGES
-from ann_bench.stats import median
 
 #: What stands at the end of the names of data sets that are the same but for their size.
 _SIZE = re.compile(r"-\d+(\.\d+)?[kKMG]$")
@@ -30,29 +27,17 @@ class Cost:
 
     suffix: str
     label: str
-    value: Callable[[Figures, Bundles], float]
+    value: Callable[[Figures], float]
 
 
-def _added(one: Figures, bundles: Bundles) -> float:
-    """MiB that the sandbox held more after the build (of a stream: after its last change) than before it.
-
-    The median over builds. What the entry keeps of the rows is in it, rows that it maps from the judge's file are not.
-    """
-    bundle = bundles(one)
-    before: dict[int, int] = {}
-    after: dict[int, int] = {}
-    for step in () if bundle is None else bundle.steps:
-        if step.memory_bytes and step.kind == "create":
-            before[step.build] = step.memory_bytes
-        elif step.memory_bytes and step.kind in ("build", *CHANGES):
-            after[step.build] = step.memory_bytes
-    return median([(held - before[build]) / 2**20 for build, held in after.items() if build in before])
+def _or_nan(value: int | None) -> float:
+    return math.nan if value is None else value
 
 
 COSTS = {
-    "build": Cost("build", "seconds to build", lambda one, _: built(one)),
-    "memory": Cost("memory", "peak memory, GiB", lambda one, _: (one.peak_memory_bytes or math.nan) / 2**30),
-    "size": Cost("size", "memory that the index added, MiB", _added),
+    "build": Cost("build", "seconds to build", built),
+    "memory": Cost("memory", "peak memory, GiB", lambda one: _or_nan(one.peak_memory_bytes) / 2**30),
+    "size": Cost("size", "memory that the index added, MiB", lambda one: _or_nan(one.index_memory_bytes) / 2**20),
 }
 
 
@@ -84,26 +69,24 @@ class Goal:
         return "" if bound is None else f" at {one.measured} >= {bound:g}"
 
 
-def cost_scatters(
-    figures: Iterable[Figures], kind: str, goal: Goal = Goal(), bundles: Bundles = lambda one: None
-) -> list[Scatter]:
+def cost_scatters(figures: Iterable[Figures], kind: str, goal: Goal = Goal()) -> list[Scatter]:
     """Speed (of a stream: recall) against one of COSTS, a picture for each of `pareto.pictures`.
 
     Of each algorithm and build the operating point that the track ranks is drawn, with its interval; with a `goal` of
-    its own that of the best recall at a speed. `bundles` are looked into for what figures do not say: the size.
+    its own that of the best recall at a speed.
     """
-    found = [_cost(picture, COSTS[kind], goal, bundles) for picture in pictures(figures)]
+    found = [_cost(picture, COSTS[kind], goal) for picture in pictures(figures)]
     return [scatter for scatter in found if scatter is not None]
 
 
-def _cost(picture: Picture, cost: Cost, goal: Goal, bundles: Bundles) -> Scatter | None:
+def _cost(picture: Picture, cost: Cost, goal: Goal) -> Scatter | None:
     first = picture.points[0]
     points: dict[str, list[tuple[float, float]]] = {}
     spreads: dict[str, list[tuple[float, float]]] = {}
     made_of = []
     for one in _leaders(picture, goal):
         recalls = goal.recalls(one)
-        x, y = cost.value(one, bundles), one.recall if recalls else one.qps
+        x, y = cost.value(one), one.recall if recalls else one.qps
         if x > 0 and y > 0:
             points.setdefault(one.algorithm, []).append((x, y))
             low, high = (one.recall_low, one.recall_high) if recalls else (one.qps_low, one.qps_high)

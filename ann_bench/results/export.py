@@ -17,7 +17,7 @@ from ann_bench.results.text import markdown, spreadsheet
 
 Row = Mapping[str, Any]
 
-_INTEGERS = ("k", "peak_memory_bytes", "cpus", "memory_limit_bytes", "runs", "searches")
+_INTEGERS = ("k", "peak_memory_bytes", "cpus", "memory_limit_bytes", "runs", "searches", "index_memory_bytes")
 _TEXTS = (
     "track",
     "dataset",

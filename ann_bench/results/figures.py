@@ -18,7 +18,7 @@ from ann_bench.results.model import INVALID_KINDS, Bundle, Identity, Score, Stat
 from ann_bench.results.notes import notes
 from ann_bench.results.repeats import canary_drift, goal_note, level_of, stopped
 from ann_bench.results.rounds import answers_of
-from ann_bench.results.stages import Stage, build_seconds, changes, changes_index, stages
+from ann_bench.results.stages import Stage, build_seconds, changes, changes_index, index_memory, stages
 from ann_bench.stats import Estimate, mean, median, median_estimate, recall_estimate
 
 Floats = npt.NDArray[np.float64]
@@ -36,6 +36,7 @@ COLUMNS = (
     "mode", "rate", "p50", "p50_low", "p50_high", "p90", "p90_low", "p90_high", "p95", "p95_low", "p95_high",
     "p99", "p99_low", "p99_high", "p999", "p999_low", "p999_high", "slowest", "wire",
     "build_seconds_low", "build_seconds_high", "update_seconds_low", "update_seconds_high", "tuned",
+    "index_memory_bytes",
 )  # fmt: skip
 
 
@@ -114,6 +115,7 @@ class Figures:
     update_seconds_low: float = math.nan
     update_seconds_high: float = math.nan
     tuned: str = ""
+    index_memory_bytes: int | None = None
     detail: str = ""
     notes: tuple[str, ...] = ()
     invalid: Mapping[str, int] = field(default_factory=dict)
@@ -240,6 +242,7 @@ def figures(bundle: Bundle) -> Figures:
         update_seconds_low=updates.seconds.low,
         update_seconds_high=updates.seconds.high,
         tuned="yes" if "tuned" in identity.fields else "",
+        index_memory_bytes=index_memory(bundle),
         detail=bundle.outcome.detail,
         notes=tuple(filter(None, (*notes(bundle), *single.notes, goal))),
         invalid=_invalid(bundle),

@@ -156,3 +156,20 @@ def _planned(operation: Mapping[str, Any]) -> int:
     """Points of a change."""
     start, stop = operation.get("ids") or operation.get("rows") or (0, 0)
     return int(stop - start)
+
+
+def index_memory(bundle: Bundle) -> int | None:
+    """Bytes that the sandbox held more after the build (of a stream: after its last change) than before it.
+
+    The median over builds; None where it was not measured. What the entry keeps of the rows is in it, rows that it
+    maps from the judge's file are not.
+    """
+    before: dict[int, int] = {}
+    after: dict[int, int] = {}
+    for step in bundle.steps:
+        if step.memory_bytes and step.kind == "create":
+            before[step.build] = step.memory_bytes
+        elif step.memory_bytes and step.kind in ("build", *CHANGES):
+            after[step.build] = step.memory_bytes
+    added = median([held - before[build] for build, held in after.items() if build in before])
+    return round(added) if math.isfinite(added) else None

@@ -49,9 +49,9 @@ def test_the_size_is_what_the_build_added() -> None:
         for kind, held in (("create", 50), ("build", held_after), ("search", 500))
     ]
     grown = dataclasses.replace(bundle, steps=tuple(steps))
-    (scatter,) = cost_scatters([figures(grown)], "size", bundles=lambda one: grown)
+    (scatter,) = cost_scatters([figures(grown)], "size")
     assert scatter.points["a"][0][0] == 30
-    assert cost_scatters([figures(bundle)], "size", bundles=lambda one: bundle) == [], "nobody noted what it held"
+    assert cost_scatters([figures(bundle)], "size") == [], "nobody noted what it held"
 
 
 def test_slopes_over_sizes() -> None:

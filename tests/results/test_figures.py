@@ -22,7 +22,7 @@ ISSUE = (
     "inserts_per_second, deletes_per_second, replaces_per_second, radius, precision, challenge, canary_drift, key, "
     "mode, rate, p50, p50_low, p50_high, p90, p90_low, p90_high, p95, p95_low, p95_high, p99, p99_low, p99_high, "
     "p999, p999_low, p999_high, slowest, wire, build_seconds_low, build_seconds_high, update_seconds_low, "
-    "update_seconds_high, tuned"
+    "update_seconds_high, tuned, index_memory_bytes"
 )
 
 
