@@ -106,7 +106,7 @@ FAULTS = {
     "threads": (
         "dense",
         "def fit(self, base, tags=None, learn=None):\n    super().fit(base)\n    data = bytes(150_000_000)\n"
-        "    if len(base) > 1000:\n        with ThreadPoolExecutor(2) as pool: list(pool.map(sha256, [data] * 4))",
+        "    if len(base) > 1000:\n        with ThreadPoolExecutor(2) as pool: list(pool.map(sha256, [data] * 16))",
         "told to use one thread",
     ),
     "at-once": (

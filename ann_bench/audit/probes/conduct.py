@@ -7,7 +7,7 @@ import time
 
 from ann_bench.audit.registry import Finding, Verdict, probe
 from ann_bench.audit.subject import Line, Subject
-from ann_bench.judge.atwork import AtWork
+from ann_bench.judge.atwork import TWO_AT_WORK, AtWork
 from ann_bench.judge.failure import EntryFailure
 from ann_bench.results.model import Status
 
@@ -73,7 +73,8 @@ def told_one(cpus: float, at_work: float | None) -> Finding:
     """
     wanted = "" if at_work is None else f", {at_work:.2f} threads that wanted one"
     text = f"told to use one thread: {cpus:.2f} CPUs{wanted}"
-    return Finding(Verdict.FAIL if max(cpus, at_work or 0.0) > MORE else Verdict.PASS, text)
+    two = cpus > MORE or (at_work or 0.0) > TWO_AT_WORK
+    return Finding(Verdict.FAIL if two else Verdict.PASS, text)
 
 
 def _fewer(subject: Subject) -> Finding:

@@ -14,6 +14,7 @@ from ann_bench.check.make import Asking, plain, searching
 from ann_bench.check.registry import Skip, Verdict, check
 from ann_bench.check.rules import differing, failed, invalid
 from ann_bench.check.subject import Subject
+from ann_bench.judge.atwork import TWO_AT_WORK
 from ann_bench.results.model import Status
 from ann_bench.workload import Search
 
@@ -25,11 +26,7 @@ ROWS = 300
 MANY, LEAST_SECONDS = 3000, 0.4
 MOST_QUERIES = 200_000
 
-#: Threads at once that want a CPU, on average over the looks, from which on there are two of them.
-MOST_AT_WORK = 1.25
-
-#: How often in a row they must be seen: on a busy machine a thread that hands work to another may wait for a CPU too,
-#: until it can go to sleep.
+#: How often in a row two threads at work must be seen.
 SIGHTINGS = 4
 
 #: Queries that are asked one by one, from how many callers at once, and how many times over.
@@ -120,10 +117,10 @@ def threads(subject: Subject) -> Verdict:
         case = _many(subject, queries)
         trace = subject.single.watched(case)
         if trace.failure is not None and trace.failure.status is Status.RULE_BROKEN:
-            return Finding(trace.failure.detail, case, "threads")
+            return Finding(f"told to use one thread, {trace.failure.detail}", case, "threads")
         if text := failed(case, trace):
             return Finding(text, case)
-        if (least := _least_at_work(subject, case, trace.at_work)) > MOST_AT_WORK:
+        if (least := _least_at_work(subject, case, trace.at_work)) > TWO_AT_WORK:
             return Finding(f"told to use one thread, {least:.2f} at once wanted a CPU", case, "threads")
         if max(window.seconds for window in trace.windows) >= LEAST_SECONDS:
             return ""
@@ -135,7 +132,7 @@ def threads(subject: Subject) -> Verdict:
 def _least_at_work(subject: Subject, case: Case, seen: float | None) -> float:
     """The fewest threads at once in several runs of a case, of which `seen` is the first; 0 where nothing is known."""
     for _ in range(SIGHTINGS - 1):
-        if seen is None or seen <= MOST_AT_WORK:
+        if seen is None or seen <= TWO_AT_WORK:
             break
         again = subject.single.watched(case).at_work
         seen = None if again is None else min(seen, again)
